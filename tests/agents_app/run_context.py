@@ -21,9 +21,9 @@ from uamp.types.content import ContentItem, ImageContent, MediaUrl, ToolCallData
 CSV_ID = "550e8400-e29b-41d4-a716-446655440000"
 
 
-def as_event(shown: Event | str) -> Event:
+def as_event(piece: Event | str) -> Event:
     """Return what a run shows as an event: text is a delta of the response `r1`."""
-    return text_delta("r1", shown) if isinstance(shown, str) else shown
+    return text_delta("r1", piece) if isinstance(piece, str) else piece
 
 
 @dataclass
@@ -50,8 +50,8 @@ class Broker:
     async def present(self, content_ids: Sequence[str]) -> tuple[ContentItem, ...]:
         """Show what exists."""
         return tuple(
-            ImageContent(image=MediaUrl(url=f"/api/content/{one}"), content_id=one)
-            for one in content_ids
+            ImageContent(image=MediaUrl(url=f"/api/content/{content_id}"), content_id=content_id)
+            for content_id in content_ids
         )
 
     async def shared_state(self) -> VersionedState:

@@ -21,19 +21,24 @@ SAID = (TextContent(text="one"),)
 
 def saved(response_id: str = "r1", **values: Any) -> AgentState:
     state = AgentState.initial().with_messages((RESULT,)).with_plan([STEP])
-    given: dict[str, Any] = {"state": state, "output": SAID, "step": 1, "fence": 2, "at": AT}
-    checkpoints.save(response_id, **{**given, **values})
+    defaults: dict[str, Any] = {"state": state, "output": SAID, "step": 1, "fence": 2, "at": AT}
+    checkpoints.save(response_id, **{**defaults, **values})
     return state
 
 
 @pytest.mark.django_db
 def test_a_checkpoint_comes_back_as_it_was_saved() -> None:
     state = saved()
-    kept = checkpoints.load("r1")
-    assert kept is not None
-    assert (kept.output, kept.step, kept.fence, kept.tool_rounds) == (SAID, 1, 2, 1)
-    assert (kept.state.id, kept.state.plan) == (state.id, (STEP,))
-    (message,) = kept.state.messages
+    checkpoint = checkpoints.load("r1")
+    assert checkpoint is not None
+    assert (checkpoint.output, checkpoint.step, checkpoint.fence, checkpoint.tool_rounds) == (
+        SAID,
+        1,
+        2,
+        1,
+    )
+    assert (checkpoint.state.id, checkpoint.state.plan) == (state.id, (STEP,))
+    (message,) = checkpoint.state.messages
     assert isinstance(message, ToolResultMessage)
     # PostgreSQL takes no NUL.
     assert message.results[0].result == "a\N{REPLACEMENT CHARACTER}b"
@@ -45,9 +50,9 @@ def test_only_the_last_checkpoint_is_kept_until_it_is_deleted() -> None:
     saved(step=2, at=AT + timedelta(days=1))
     saved("r2")
     assert Checkpoint.objects.count() == 2
-    kept = checkpoints.load("r1")
-    assert kept is not None
-    assert kept.step == 2
+    checkpoint = checkpoints.load("r1")
+    assert checkpoint is not None
+    assert checkpoint.step == 2
     assert checkpoints.saved_before(AT + timedelta(hours=1)) == ["r2"]
     checkpoints.delete(["r1", "unknown"])
     assert checkpoints.load("r1") is None
@@ -97,8 +102,8 @@ def test_the_conversation_is_not_part_of_a_checkpoint() -> None:
 def test_what_was_shown_after_a_checkpoint_is_known(
     before: tuple[ContentItem, ...], now: tuple[ContentItem, ...], added: tuple[ContentItem, ...]
 ) -> None:
-    kept = ResponseCheckpoint(state=AgentState.initial(), output=before, step=1, fence=1)
-    assert kept.output_since(now) == added
+    checkpoint = ResponseCheckpoint(state=AgentState.initial(), output=before, step=1, fence=1)
+    assert checkpoint.output_since(now) == added
 
 
 def test_the_rounds_of_tools_are_counted() -> None:

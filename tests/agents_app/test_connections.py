@@ -64,9 +64,9 @@ def test_a_sweep_sends_no_more_writes_for_more_agents() -> None:
 def _writes_of_a_sweep(process: str, count: int) -> int:
     connected(process, count)
     end_lease(process)
-    with CaptureQueriesContext(connection) as asked:
+    with CaptureQueriesContext(connection) as queries:
         connections.sweep()
-    return sum(query["sql"].startswith(("UPDATE", "DELETE")) for query in asked)
+    return sum(query["sql"].startswith(("UPDATE", "DELETE")) for query in queries)
 
 
 def test_a_process_whose_lease_was_renewed_keeps_its_connections() -> None:
@@ -94,9 +94,9 @@ def test_agents_that_register_together_take_as_many_queries_as_one(
     counts = []
     for listed in (agents[:1], agents[1:]):
         opened = [connections.NewConnection(agent.pk, "socket") for agent in listed]
-        with CaptureQueriesContext(connection) as asked:
+        with CaptureQueriesContext(connection) as queries:
             keys = connections.open_connections("p", opened, seconds=60)
-        counts.append(len(asked))
+        counts.append(len(queries))
         rows = AgentConnection.objects.in_bulk([key for key in keys if isinstance(key, int)])
         assert [rows[key].agent_id for key in keys] == [agent.pk for agent in listed]
     assert counts[0] == counts[1]
@@ -107,7 +107,7 @@ def test_an_agent_that_is_refused_does_not_keep_others_from_registering(settings
     settings.UAMP_DAEMONS_PER_AGENT = 2
     (agent,) = connected("first", 1)
     other = factories.agent("other", kind=AgentKind.CONNECTED)
-    wanted = [
+    rows = [
         (agent.pk, "first"),
         ("agent_gone", "second"),
         (agent.pk, "second"),
@@ -116,7 +116,7 @@ def test_an_agent_that_is_refused_does_not_keep_others_from_registering(settings
         (other.pk, "third"),
     ]
     results = connections.open_connections(
-        "first", [connections.NewConnection(*one) for one in wanted]
+        "first", [connections.NewConnection(*row) for row in rows]
     )
     assert [type(result) for result in results] == [
         connections.AlreadyRegistered,

@@ -71,9 +71,9 @@ def test_no_agent_takes_the_name_of_another_person_or_of_everyone() -> None:
             agent.full_clean()
         assert "Choose another name" in refused.value.message_dict["name"][0]
     for owner in (None, bob):
-        made = Agent(name="ada", owner=owner)
+        new_agent = Agent(name="ada", owner=owner)
         with pytest.raises(ValidationError):
-            made.full_clean()
+            new_agent.full_clean()
     # Their own name is theirs, and so is one that an agent had before the person.
     Agent(name="ada", owner=ada).full_clean()
     agent.name = "translator"
@@ -137,9 +137,9 @@ def test_a_private_agent_is_seen_by_its_owner_and_staff() -> None:
     gone = user("gone", is_staff=True, is_active=False)
     private = agent("private", owner=owner)
     for viewer in (owner, owner.pk, staff, staff.pk):
-        found = get_agent("private", viewer=viewer)
-        assert found is not None
-        assert found.id == private.id
+        visible_agent = get_agent("private", viewer=viewer)
+        assert visible_agent is not None
+        assert visible_agent.id == private.id
         assert [spec.name for spec in list_agents(viewer)] == ["private"]
     for stranger in (other, other.pk, gone, AnonymousUser(), None):
         assert get_agent("private", viewer=stranger) is None
@@ -156,18 +156,18 @@ def test_a_public_agent_is_seen_by_everybody_unless_it_is_switched_off() -> None
     assert list_agents(staff) == []
 
 
-@pytest.mark.parametrize("asked", ["weather.Bot", "WEATHER.BOT", "\uff57eather.bot"])
-def test_a_name_is_found_whatever_its_case_or_width(asked: str) -> None:
+@pytest.mark.parametrize("name", ["weather.Bot", "WEATHER.BOT", "\uff57eather.bot"])
+def test_a_name_is_found_whatever_its_case_or_width(name: str) -> None:
     agent("Weather.bot", is_public=True)
-    found = get_agent(asked, viewer=None)
-    assert found is not None
-    assert found.name == "Weather.bot"
+    named_agent = get_agent(name, viewer=None)
+    assert named_agent is not None
+    assert named_agent.name == "Weather.bot"
 
 
-@pytest.mark.parametrize("asked", ["", "weather%", "weather/bot", "..", "a\x00b", "weather_bot"])
-def test_a_name_that_cannot_be_is_not_found(asked: str) -> None:
+@pytest.mark.parametrize("name", ["", "weather%", "weather/bot", "..", "a\x00b", "weather_bot"])
+def test_a_name_that_cannot_be_is_not_found(name: str) -> None:
     agent("weather.bot", is_public=True)
-    assert get_agent(asked, viewer=None) is None
+    assert get_agent(name, viewer=None) is None
 
 
 def test_a_spec_has_what_a_run_needs() -> None:
@@ -232,31 +232,31 @@ def test_a_remembered_agent_is_found_by_its_name_for_those_who_may_use_it_alone(
     django_assert_num_queries: DjangoAssertNumQueries,
 ) -> None:
     owner, other = user("owner"), user("other")
-    public, own = agent("Public", is_public=True), agent("own", owner=owner)
+    public, private = agent("Public", is_public=True), agent("own", owner=owner)
     disguised = agent(public.pk, is_public=True)
     assert remembered_agent("public", user_id=owner.pk) is None
-    for row in (public, own, disguised):
+    for row in (public, private, disguised):
         get_spec(row.pk)
 
-    def found(name: str, user_id: int | None) -> str | None:
+    def remembered_id(name: str, user_id: int | None) -> str | None:
         with django_assert_num_queries(0):
             spec = remembered_agent(name, user_id=user_id)
         return None if spec is None else spec.id
 
-    assert found("PUBLIC", other.pk) == public.pk
-    assert (found("own", owner.pk), found("own", other.pk)) == (own.pk, None)
+    assert remembered_id("PUBLIC", other.pk) == public.pk
+    assert (remembered_id("own", owner.pk), remembered_id("own", other.pk)) == (private.pk, None)
     # A query decides for visitors, and which agent an id names.
-    assert (found("public", None), found(public.pk, owner.pk)) == (None, None)
+    assert (remembered_id("public", None), remembered_id(public.pk, owner.pk)) == (None, None)
 
     public.name = "renamed"
     public.save()
-    own.is_enabled = False
-    own.save()
-    for row in (public, own):
+    private.is_enabled = False
+    private.save()
+    for row in (public, private):
         get_spec(row.pk)
-    assert found("public", owner.pk) is None
-    assert found("own", owner.pk) is None
-    assert found("renamed", other.pk) == public.pk
+    assert remembered_id("public", owner.pk) is None
+    assert remembered_id("own", owner.pk) is None
+    assert remembered_id("renamed", other.pk) == public.pk
 
 
 def test_a_spec_is_forgotten_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,7 +22,7 @@ def test_a_strategy_is_made_by_its_name(name: str, options: dict[str, Any]) -> N
 
 
 @pytest.mark.parametrize(
-    ("name", "options", "said"),
+    ("name", "options", "reason"),
     [
         ("dream", {}, "There is no strategy named 'dream'."),
         ("loop", {"max_plan_steps": 1}, "unknown field `max_plan_steps`"),
@@ -34,7 +34,7 @@ def test_a_strategy_is_made_by_its_name(name: str, options: dict[str, Any]) -> N
         ("plan", {"allow_replan": "no"}, "Expected `bool`, got `str`"),
     ],
 )
-def test_what_a_strategy_does_not_take_is_refused(name: str, options: Any, said: str) -> None:
+def test_what_a_strategy_does_not_take_is_refused(name: str, options: Any, reason: str) -> None:
     with pytest.raises(ValueError, match="strategy") as caught:
         make_strategy(name, options, max_steps=3)
-    assert said in str(caught.value)
+    assert reason in str(caught.value)

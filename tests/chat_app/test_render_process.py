@@ -105,27 +105,27 @@ def test_a_page_of_slow_texts_is_given_up_and_known_the_next_time(
         factories.message(chat, alice.user, f"*slow* {number}")
     monkeypatch.setattr(markdown, "RENDER_SECONDS", 0.2)
     monkeypatch.setattr(history, "PAGE_SECONDS", 0.5)
-    asked: list[tuple[bytes, float]] = []
+    calls: list[tuple[bytes, float]] = []
 
     def stopped(text: bytes, *, asker: str, seconds: float) -> bytes:
         assert asker == f"user:{alice.user.pk}"
-        asked.append((text, seconds))
+        calls.append((text, seconds))
         time.sleep(seconds)
         raise child_processes.TooSlow
 
     monkeypatch.setattr(markdown._processes, "ask", stopped)
     for reading in range(1, 40):
-        before = len(asked)
+        before = len(calls)
         page = web.get(
             f"/api/v1/chats/{chat.pk}/messages", params={"render": "html"}, headers=alice.headers
         )
-        written = [m["html"].startswith("<p>*slow* ") for m in page.json()["data"]]
-        assert written == [True] * 8
-        assert sum(seconds for _, seconds in asked) <= 0.5 * reading
-        if len(asked) == before and reading > 1:
+        unrendered = [m["html"].startswith("<p>*slow* ") for m in page.json()["data"]]
+        assert unrendered == [True] * 8
+        assert sum(seconds for _, seconds in calls) <= 0.5 * reading
+        if len(calls) == before and reading > 1:
             break
     # Each was stopped once after its whole time, and is known.
-    stopped_at_last = [text for text, seconds in asked if seconds == 0.2]
+    stopped_at_last = [text for text, seconds in calls if seconds == 0.2]
     assert len(stopped_at_last) == len(set(stopped_at_last)) == 8
 
 

@@ -63,12 +63,12 @@ def store(server: ServerAddress, web: httpx.Client, who: Person) -> Stored:
     for session_id, agent in ((session, "echo"), (live_session, "live")):
         create = new_event("session.create", uamp_version="1.0", session={"id": session_id})
         _open(web, "POST", "/uamp", headers, json=[{**create, "agent": agent}])
-        named = {**headers, "X-Session-ID": session_id}
+        session_headers = {**headers, "X-Session-ID": session_id}
         for event in (new_event("input.text", text=SECRET), new_event("response.create")):
-            _open(web, "POST", "/events", named, json=event)
+            _open(web, "POST", "/events", session_headers, json=event)
     answer = web.post("/v1/responses", json={"model": "echo", "input": SECRET}, headers=headers)
-    said = {"items": [{"role": "user", "content": SECRET}]}
-    conversation = web.post("/v1/conversations", json=said, headers=headers).json()["id"]
+    body = {"items": [{"role": "user", "content": SECRET}]}
+    conversation = web.post("/v1/conversations", json=body, headers=headers).json()["id"]
     items = web.get(f"/v1/conversations/{conversation}/items", headers=headers).json()
     task = send(web, "echo", SECRET, who=who)["id"]
     live_task = send(web, "live", "go", who=who, configuration={"returnImmediately": True})["id"]
@@ -121,17 +121,17 @@ def _read(
     **more: Any,
 ) -> str:
     """Return the status and body of an answer, up to a text for which a stream is read."""
-    ends_at, read = time.monotonic() + SECONDS, ""
+    ends_at, text = time.monotonic() + SECONDS, ""
     try:
         with web.stream(method, path, headers=dict(headers), timeout=SECONDS, **more) as answer:
-            read = f"{answer.status_code} "
+            text = f"{answer.status_code} "
             for part in answer.iter_text():
-                read += part
-                if until in read or time.monotonic() > ends_at:
+                text += part
+                if until in text or time.monotonic() > ends_at:
                     break
     except httpx.ReadTimeout:
-        read += "\n(nothing more)"
-    return read
+        text += "\n(nothing more)"
+    return text
 
 
 # --- The doors ---
@@ -148,10 +148,12 @@ def http(
     """Return a door of one request; the path and the headers name fields of Stored."""
 
     def ask(at: Stored) -> str:
-        shown = {**HEADERS, **at.headers}
-        shown |= {name.replace("_", "-"): value.format(at=at) for name, value in headers.items()}
+        all_headers = {**HEADERS, **at.headers}
+        all_headers |= {
+            name.replace("_", "-"): value.format(at=at) for name, value in headers.items()
+        }
         more = {} if body is None else {"json": body(at)}
-        return _read(at.web, method, path.format(at=at), shown, until=until, **more)
+        return _read(at.web, method, path.format(at=at), all_headers, until=until, **more)
 
     return ask
 
@@ -164,12 +166,12 @@ def ping(session: str) -> Callable[[Stored], Any]:
 def rpc(method: str, **params: Any) -> Callable[[Stored], Any]:
     """Return the body of a call of JSON-RPC, whose texts name the tasks of Stored."""
 
-    def made(at: Stored) -> Any:
-        given = json.dumps(params).replace("{at.task}", at.task)
-        given = given.replace("{at.live_task}", at.live_task)
-        return {"jsonrpc": "2.0", "id": 1, "method": method, "params": json.loads(given)}
+    def body_for(at: Stored) -> Any:
+        text = json.dumps(params).replace("{at.task}", at.task)
+        text = text.replace("{at.live_task}", at.live_task)
+        return {"jsonrpc": "2.0", "id": 1, "method": method, "params": json.loads(text)}
 
-    return made
+    return body_for
 
 
 def tasks(method: str, agent: str = "echo", until: str = SECRET, **params: Any) -> Any:
@@ -191,8 +193,8 @@ def acp_socket(method: str) -> Callable[[Stored], str]:
         with connect(url, additional_headers=dict(at.headers), proxy=None) as opened:
             client = AcpClient(opened)
             client.call("initialize", protocolVersion=1)
-            named = {} if method == "session/list" else {"sessionId": at.acp_session}
-            answer = client.call(method, cwd="/", mcpServers=[], **named)
+            session_param = {} if method == "session/list" else {"sessionId": at.acp_session}
+            answer = client.call(method, cwd="/", mcpServers=[], **session_param)
             return json.dumps([*client.seen, answer])
 
     return ask
@@ -202,18 +204,22 @@ def acp_http(method: str, session: str, agent: str = "echo") -> Callable[[Stored
     """Post a request in a new connection, and read the stream that answers."""
 
     def ask(at: Stored) -> str:
-        path, shown = f"/agents/{agent}/acp", dict(at.headers)
+        path, headers = f"/agents/{agent}/acp", dict(at.headers)
         hello = rpc("initialize", protocolVersion=1)(at)
-        opened = _open(at.web, "POST", path, shown, json=hello)
-        shown["Acp-Connection-Id"] = opened.headers["Acp-Connection-Id"]
-        named = {} if method == "session/list" else {"sessionId": getattr(at, session)}
-        body = rpc(method, cwd="/", mcpServers=[], **named)(at)
-        posted = at.web.post(path, json={**body, "id": 2}, headers=shown)
-        shown["Accept"] = "text/event-stream"
-        answer = _read(at.web, "GET", path, shown, until='"id":2')
+        opened = _open(at.web, "POST", path, headers, json=hello)
+        headers["Acp-Connection-Id"] = opened.headers["Acp-Connection-Id"]
+        session_param = {} if method == "session/list" else {"sessionId": getattr(at, session)}
+        body = rpc(method, cwd="/", mcpServers=[], **session_param)(at)
+        posted = at.web.post(path, json={**body, "id": 2}, headers=headers)
+        headers["Accept"] = "text/event-stream"
+        answer = _read(at.web, "GET", path, headers, until='"id":2')
         if method == "session/resume":
             answer += _read(
-                at.web, "GET", path, {**shown, "Acp-Session-Id": named["sessionId"]}, until=SECRET
+                at.web,
+                "GET",
+                path,
+                {**headers, "Acp-Session-Id": session_param["sessionId"]},
+                until=SECRET,
             )
         return f"{posted.status_code} {posted.text} {answer}"
 
@@ -246,12 +252,12 @@ def responses_socket(at: Stored) -> str:
     url = f"{at.server.ws}/v1/responses"
     with connect(url, additional_headers=dict(at.headers), proxy=None) as opened:
         opened.send(json.dumps({"type": "response.create", **_continued(at)}))
-        shown: list[str] = []
+        frames: list[str] = []
         while not any(
-            end in "".join(shown[-1:]) for end in ('"response.completed"', '"type":"error"')
+            end in "".join(frames[-1:]) for end in ('"response.completed"', '"type":"error"')
         ):
-            shown.append(str(opened.recv(timeout=SECONDS)))
-        return "".join(shown)
+            frames.append(str(opened.recv(timeout=SECONDS)))
+        return "".join(frames)
 
 
 # Each door with the text that it shows to those who may enter, SECRET unless it shows no text.

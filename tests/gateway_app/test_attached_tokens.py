@@ -21,24 +21,28 @@ PAID: Final = httpx.codes.OK
 DEMANDED: Final = httpx.codes.PAYMENT_REQUIRED
 
 
-def _a2a(web: httpx.Client, known: str, headers: dict[str, str]) -> httpx.Response:
-    message = text_message("Hello", **({"contextId": known} if known else {}))
+def _a2a(web: httpx.Client, conversation: str, headers: dict[str, str]) -> httpx.Response:
+    message = text_message("Hello", **({"contextId": conversation} if conversation else {}))
     body = {"jsonrpc": "2.0", "id": "1", "method": "SendMessage", "params": {"message": message}}
     return web.post("/agents/dear/a2a", json=body, headers=headers)
 
 
-def _responses(web: httpx.Client, known: str, headers: dict[str, str]) -> httpx.Response:
-    body = {"input": "Hello", "store": True, **({"previous_response_id": known} if known else {})}
+def _responses(web: httpx.Client, conversation: str, headers: dict[str, str]) -> httpx.Response:
+    body = {
+        "input": "Hello",
+        "store": True,
+        **({"previous_response_id": conversation} if conversation else {}),
+    }
     return web.post("/agents/dear/responses", json=body, headers=headers)
 
 
-def _batch(web: httpx.Client, known: str, headers: dict[str, str]) -> httpx.Response:
+def _batch(web: httpx.Client, conversation: str, headers: dict[str, str]) -> httpx.Response:
     events: list[dict[str, Any]] = [
         {"type": "input.text", "text": "Hello"},
         {"type": "response.create"},
     ]
-    if known:
-        events = [{**event, "session_id": known} for event in events]
+    if conversation:
+        events = [{**event, "session_id": conversation} for event in events]
     else:
         events.insert(0, {"type": "session.create", "uamp_version": "1.0", "session": {}})
     return web.post("/agents/dear/uamp", json=events, headers=headers)
@@ -76,17 +80,17 @@ def test_who_enters_a_visitors_conversation_does_not_spend_their_token(
     agent, token = priced("dear", per_answer="0.2"), token_of(alice)
     by_header = {"X-Payment-Token": token} if place != "query" else {}
     web.params = web.params if by_header else web.params.set("payment_token", token)
-    known = known_by(ask(web, "", by_header).raise_for_status())
+    conversation = known_by(ask(web, "", by_header).raise_for_status())
     web.params = httpx.QueryParams()
     assert earned(agent) == "0.2"
 
-    stranger = ask(web, known, {})
+    stranger = ask(web, conversation, {})
     assert "payment" in stranger.text, stranger.text
     assert stranger.status_code in {PAID, DEMANDED}
     assert earned(agent) == "0.2"
 
-    own = ask(web, known, {"X-Payment-Token": token})
-    assert own.status_code == PAID, own.text
+    payer = ask(web, conversation, {"X-Payment-Token": token})
+    assert payer.status_code == PAID, payer.text
     wait_until(lambda: earned(agent) == "0.4")
     assert not Session.objects.exclude(payment_token_id="").exists()
     if stranger.status_code == DEMANDED:

@@ -37,8 +37,8 @@ BODIES: Final[dict[str, Any]] = {
 
 def _token(person: Person, amount: str) -> dict[str, str]:
     user_id = rich(person).user.pk
-    made = issuance.issue(key="token", user_id=user_id, amount=usd(amount), expires_in=600)
-    return {"X-Payment-Token": made.token}
+    issued_token = issuance.issue(key="token", user_id=user_id, amount=usd(amount), expires_in=600)
+    return {"X-Payment-Token": issued_token.token}
 
 
 def _charged() -> int:

@@ -38,8 +38,8 @@ def issued(web: httpx.Client, who: Person, path: str = "/v1/realtime", **body: A
     answer = web.post(f"{path}/client_secrets", json=body, headers=who.headers)
     assert answer.status_code == httpx.codes.OK, answer.text
     assert answer.headers["Cache-Control"] == "no-store"
-    shown: Shown = answer.json()
-    return shown
+    secret: Shown = answer.json()
+    return secret
 
 
 @contextmanager
@@ -72,14 +72,14 @@ def test_a_secret_of_ga_opens_sessions_as_its_issuer_configured_them(
 ) -> None:
     session = {"type": "realtime", "model": "echo", "instructions": "Be brief.", "audio": {}}
 
-    given = issued(web, alice, session=session, expires_after={"seconds": 30})
+    secret = issued(web, alice, session=session, expires_after={"seconds": 30})
 
-    assert given["value"].startswith("ek_")
-    lasts = given["expires_at"] - timezone.now().timestamp()
+    assert secret["value"].startswith("ek_")
+    lasts = secret["expires_at"] - timezone.now().timestamp()
     assert 0 < lasts <= 30
-    assert (given["session"]["type"], given["session"]["model"]) == ("realtime", "echo")
+    assert (secret["session"]["type"], secret["session"]["model"]) == ("realtime", "echo")
     for _ in range(2):
-        with opened(demo, given["value"]) as (socket, created):
+        with opened(demo, secret["value"]) as (socket, created):
             assert created["session"]["instructions"] == "Be brief."
             assert created["session"]["type"] == "realtime"
             assert answer_of(socket, "Hello there") == "Hello there"
@@ -114,17 +114,17 @@ def until(socket: ClientConnection, kind: str) -> Shown:
     """Read up to an event of a type, and return it."""
     while (event := json.loads(socket.recv(timeout=60)))["type"] != kind:
         pass
-    shown: Shown = event
-    return shown
+    last_event: Shown = event
+    return last_event
 
 
 def test_a_secret_does_not_spend_the_balance_of_its_issuer(
     demo: ServerAddress, web: httpx.Client, alice: Person
 ) -> None:
     priced("dear", per_answer="0.25")
-    given = issued(web, rich(alice), session={"type": "realtime", "model": "dear"})
+    secret = issued(web, rich(alice), session={"type": "realtime", "model": "dear"})
     before = wallet(alice)
-    with opened(demo, given["value"]) as (socket, _):
+    with opened(demo, secret["value"]) as (socket, _):
         part = {"type": "input_text", "text": "Hello there"}
         item = {"type": "message", "role": "user", "content": [part]}
         socket.send(json.dumps({"type": "conversation.item.create", "item": item}))
@@ -145,16 +145,16 @@ def test_a_secret_does_not_spend_the_balance_of_its_issuer(
 def test_a_secret_allows_no_tool_call_of_its_issuer(
     demo: ServerAddress, web: httpx.Client, alice: Person
 ) -> None:
-    given = issued(web, alice, session={"type": "realtime", "model": "careful"})
-    with opened(demo, given["value"]) as (socket, _):
+    secret = issued(web, alice, session={"type": "realtime", "model": "careful"})
+    with opened(demo, secret["value"]) as (socket, _):
         image = base64.b64encode(factories.png()).decode()
         picture = {"type": "input_image", "image_url": f"data:image/png;base64,{image}"}
         parts = [{"type": "input_text", "text": "black and white"}, picture]
         item = {"type": "message", "role": "user", "content": parts}
         socket.send(json.dumps({"type": "conversation.item.create", "item": item}))
         socket.send(json.dumps({"type": "response.create"}))
-        asked = until(socket, "tool.approval_required")
-        approve = {"type": "tool.approve", "call_id": asked["call_id"], "approved": True}
+        approval = until(socket, "tool.approval_required")
+        approve = {"type": "tool.approve", "call_id": approval["call_id"], "approved": True}
         socket.send(json.dumps(approve))
         assert until(socket, "error")["error"]["code"] == "forbidden"
 
@@ -166,8 +166,8 @@ def test_below_an_agent_the_issuer_chooses_the_model(
         options = {"models": ["large"]}
         server.agent("chosen", options=options)
         path = "/agents/chosen/realtime"
-        given = issued(web, alice, path, session={"type": "realtime", "model": "large"})
-        with opened(demo, given["value"], "agents/chosen/realtime") as (socket, created):
+        secret = issued(web, alice, path, session={"type": "realtime", "model": "large"})
+        with opened(demo, secret["value"], "agents/chosen/realtime") as (socket, created):
             assert created["session"]["model"] == "large"
             answer_of(socket, "Hello there")
         assert server.requests[-1]["model"] == "large"

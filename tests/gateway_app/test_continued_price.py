@@ -31,23 +31,27 @@ FUNCTION: Final = {"name": "look", "description": "Look.", "parameters": SCHEMA}
 def _completions(call: dict[str, Any] | None, after: str) -> dict[str, Any]:
     messages: list[dict[str, Any]] = [{"role": "user", "content": SAID}]
     if call:
-        (made,) = call["choices"][0]["message"]["tool_calls"]
-        messages.append({"role": "assistant", "content": None, "tool_calls": [made]})
-        messages.append({"role": "tool", "tool_call_id": made["id"], "content": "sunny"})
+        (tool_call,) = call["choices"][0]["message"]["tool_calls"]
+        messages.append({"role": "assistant", "content": None, "tool_calls": [tool_call]})
+        messages.append({"role": "tool", "tool_call_id": tool_call["id"], "content": "sunny"})
     if after:
         messages.append({"role": "user", "content": after})
     return {"messages": messages, "tools": [{"type": "function", "function": FUNCTION}]}
 
 
 def _responses(call: dict[str, Any] | None, after: str) -> dict[str, Any]:
-    given: list[dict[str, Any]] = [{"role": "user", "content": SAID}]
+    items: list[dict[str, Any]] = [{"role": "user", "content": SAID}]
     if call:
-        (made,) = (item for item in call["output"] if item["type"] == "function_call")
-        result = {"type": "function_call_output", "call_id": made["call_id"], "output": "sunny"}
-        given += [made, result]
+        (function_call,) = (item for item in call["output"] if item["type"] == "function_call")
+        result = {
+            "type": "function_call_output",
+            "call_id": function_call["call_id"],
+            "output": "sunny",
+        }
+        items += [function_call, result]
     if after:
-        given.append({"role": "user", "content": after})
-    return {"input": given, "tools": [{"type": "function", **FUNCTION}]}
+        items.append({"role": "user", "content": after})
+    return {"input": items, "tools": [{"type": "function", **FUNCTION}]}
 
 
 def _follows(call: dict[str, Any] | None, after: str) -> dict[str, Any]:
@@ -60,9 +64,9 @@ def _follows(call: dict[str, Any] | None, after: str) -> dict[str, Any]:
 def _anthropic(call: dict[str, Any] | None, after: str) -> dict[str, Any]:
     messages: list[dict[str, Any]] = [{"role": "user", "content": SAID}]
     if call:
-        (made,) = (block for block in call["content"] if block["type"] == "tool_use")
-        result = {"type": "tool_result", "tool_use_id": made["id"], "content": "sunny"}
-        messages.append({"role": "assistant", "content": [made]})
+        (tool_use,) = (block for block in call["content"] if block["type"] == "tool_use")
+        result = {"type": "tool_result", "tool_use_id": tool_use["id"], "content": "sunny"}
+        messages.append({"role": "assistant", "content": [tool_use]})
         more = [{"type": "text", "text": after}] if after else []
         messages.append({"role": "user", "content": [result, *more]})
     tool = {"name": "look", "input_schema": SCHEMA}
@@ -100,8 +104,8 @@ def test_a_result_continues_an_answer_at_its_price(
     def ask(call: dict[str, Any] | None, after: str = "") -> dict[str, Any]:
         answer = web.post(f"/agents/dear/{path}", json=turn(call, after), headers=headers)
         assert answer.status_code == httpx.codes.OK, answer.text
-        made: dict[str, Any] = answer.json()
-        return made
+        reply: dict[str, Any] = answer.json()
+        return reply
 
     first = ask(None)
     assert earned(agent) == "0.25"
@@ -116,8 +120,8 @@ def test_a_result_continues_an_answer_at_its_price(
 
 
 def _messages(body: dict[str, Any]) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = body.get("messages") or body["input"]
-    return found
+    messages: list[dict[str, Any]] = body.get("messages") or body["input"]
+    return messages
 
 
 def _other_question(body: dict[str, Any]) -> None:
@@ -157,8 +161,8 @@ def test_a_result_with_another_conversation_is_an_answer_of_its_own(
     def ask(body: dict[str, Any]) -> dict[str, Any]:
         answer = web.post(f"/agents/dear/{path}", json=body, headers=headers)
         assert answer.status_code == httpx.codes.OK, answer.text
-        made: dict[str, Any] = answer.json()
-        return made
+        reply: dict[str, Any] = answer.json()
+        return reply
 
     first, paid = ask(turn(None, "")), 1
     changes = (_other_question, _more_before, _other_instructions, _words_of_the_agent, _other_tool)

@@ -43,11 +43,11 @@ UNPAID: Final = -32402
 NOTHING: Final[list[Any]] = []
 
 
-def _bodies(said: str) -> dict[str, Any]:
-    messages = [{"role": "user", "content": said}]
+def _bodies(text: str) -> dict[str, Any]:
+    messages = [{"role": "user", "content": text}]
     return {
         "chat/completions": {"messages": messages},
-        "responses": {"input": said},
+        "responses": {"input": text},
         "v1/messages": {"model": "m", "max_tokens": 99, "messages": messages},
     }
 
@@ -73,10 +73,10 @@ def gated(demo: object, settings: Settings) -> Agent:
 def token_for(person: Person, agent: str) -> dict[str, str]:
     """Return the header of a token that pays one agent alone."""
     user_id = rich(person).user.pk
-    made = issuance.issue(
+    issued_token = issuance.issue(
         key="token", user_id=user_id, amount=usd("1"), expires_in=600, audience=[agent]
     )
-    return {"X-Payment-Token": made.token}
+    return {"X-Payment-Token": issued_token.token}
 
 
 def ended() -> bool:
@@ -140,9 +140,9 @@ def test_what_was_delivered_before_a_demand_is_charged_and_in_the_refusal(
     web: httpx.Client, alice: Person, paid: Agent, path: str, *, stream: bool
 ) -> None:
     work = {"call": "delegate", "arguments": {"agent": "paid", "task": order(say="done")}}
-    said = _bodies(order(say="I ask another one.", **work))[path]
+    request = _bodies(order(say="I ask another one.", **work))[path]
     answer = web.post(
-        f"/agents/boss/{path}", json={**said, "stream": stream}, headers=token_for(alice, "boss")
+        f"/agents/boss/{path}", json={**request, "stream": stream}, headers=token_for(alice, "boss")
     )
     body = data_frames(answer)[-1] if stream else answer.json()
     assert body["charged"] == [{"amount": "0.1", "currency": "USD"}]
@@ -185,12 +185,12 @@ def test_the_error_of_a_failed_answer_has_what_its_delegated_work_cost(
         wait_until(lambda: Response.objects.filter(agent=paid, text__contains="word1").exists())
         Agent.objects.filter(name="boss").update(is_enabled=False)
         ended_with = answer.result(60)
-    shown = data_frames(ended_with)[-1] if stream else ended_with.json()
+    error_body = data_frames(ended_with)[-1] if stream else ended_with.json()
     wait_until(ended)
     wait_until(clean)
-    taken = Transfer.objects.filter(kind="answer").aggregate(total=Sum("amount"))["total"]
-    assert taken > 0
-    assert [usd(one["amount"]).amount for one in shown["charged"]] == [taken]
+    total_charged = Transfer.objects.filter(kind="answer").aggregate(total=Sum("amount"))["total"]
+    assert total_charged > 0
+    assert [usd(charge["amount"]).amount for charge in error_body["charged"]] == [total_charged]
 
 
 def test_rest_shows_and_takes_the_payment_of_delegated_work(
@@ -200,10 +200,10 @@ def test_rest_shows_and_takes_the_payment_of_delegated_work(
     web.put("/api/payments/approvals/boss", json={"up_to": "1"}, headers=alice.headers)
     body = {"agent": "boss", "content": TASK, "wait": 20}
     answer = web.post("/api/v1/responses", json=body, headers=alice.headers).json()
-    (shown,) = answer["responses"]
-    assert shown["status"] == "waiting"
+    (response,) = answer["responses"]
+    assert response["status"] == "waiting"
     work = requested("paid")
-    (demand,) = shown["waiting_for"]
+    (demand,) = response["waiting_for"]
     del demand["deadline"]
     assert demand == {
         "kind": "payment",
@@ -212,7 +212,7 @@ def test_rest_shows_and_takes_the_payment_of_delegated_work(
         "response_id": work.pk,
         "agent": "paid",
     }
-    path = f"/api/v1/responses/{shown['id']}"
+    path = f"/api/v1/responses/{response['id']}"
     payment = web.post(f"{path}/payment", json={}, headers=alice.headers)
     assert payment.json() == {"response_id": work.pk, "amount": "0.25", "currency": "USD"}
     wait_until(ended)
@@ -243,8 +243,10 @@ def test_rest_shows_the_approval_that_delegated_work_needs(
 
 def payer_token(person: Person) -> str:
     """Return a token of a person that pays any agent."""
-    made = issuance.issue(key="any", user_id=person.user.pk, amount=usd("1"), expires_in=600)
-    return made.token
+    issued_token = issuance.issue(
+        key="any", user_id=person.user.pk, amount=usd("1"), expires_in=600
+    )
+    return issued_token.token
 
 
 def test_a_task_whose_delegated_work_needs_a_payment_requires_input_and_takes_it(
@@ -260,7 +262,7 @@ def test_a_task_whose_delegated_work_needs_a_payment_requires_input_and_takes_it
     (offer,) = message["metadata"]["x402.payment.required"]["accepts"]
     assert offer["scheme"] == "token"
     listed = call(web, "boss", "ListTasks", {"status": "TASK_STATE_INPUT_REQUIRED"}, who=alice)
-    assert [one["id"] for one in listed["result"]["tasks"]] == [task["id"]]
+    assert [item["id"] for item in listed["result"]["tasks"]] == [task["id"]]
     payload = {"x402Version": 2, "payload": {"token": payer_token(alice)}, "accepted": offer}
     metadata = {"x402.payment.status": "payment-submitted", "x402.payment.payload": payload}
     done = send(web, "boss", "Paid", who=alice, taskId=task["id"], metadata=metadata)
@@ -307,9 +309,9 @@ def test_a_payment_for_delegated_work_interrupts_the_run(
 # --- ACP ---
 
 
-def prompt(said: str) -> list[dict[str, str]]:
+def prompt(text: str) -> list[dict[str, str]]:
     """Return the content of a prompt."""
-    return [{"type": "text", "text": said}]
+    return [{"type": "text", "text": text}]
 
 
 def test_a_posted_prompt_is_paid_for_the_work_that_it_delegated(
@@ -336,8 +338,8 @@ def test_a_submitted_conversation_is_refused_for_the_work_that_it_delegated(
 ) -> None:
     rich(alice)
     web.put("/api/payments/approvals/boss", json={"up_to": "1"}, headers=alice.headers)
-    said = [{"role": "user", "content": TASK}]
-    refused = rpc(web, "boss", "prompt/submit", alice, messages=said)["error"]
+    messages = [{"role": "user", "content": TASK}]
+    refused = rpc(web, "boss", "prompt/submit", alice, messages=messages)["error"]
     assert refused["code"] == UNPAID
     data = refused["data"]
     assert (data["demand"]["agent"], data["charged"]) == ("paid", NOTHING)

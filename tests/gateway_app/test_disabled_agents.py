@@ -198,14 +198,14 @@ def test_an_agent_of_others_is_not_there_whether_it_is_switched_off_or_not(
     Agent.objects.filter(name="helper").update(is_public=False, owner=bob.user)
     path, body = "/api/v1/responses", {"agent": "helper", "content": "hello"}
 
-    def asked(who: Person) -> tuple[str, str]:
+    def refusal(who: Person) -> tuple[str, str]:
         problem = web.post(path, json=body, headers=who.headers).json()
         return problem["code"], problem["detail"]
 
-    before = asked(alice)
+    before = refusal(alice)
     switch_off()
-    assert asked(alice) == before
-    assert (before[0], asked(bob)[0]) == ("agent_not_found", "agent_disabled")
+    assert refusal(alice) == before
+    assert (before[0], refusal(bob)[0]) == ("agent_not_found", "agent_disabled")
 
 
 # --- Sessions that were open before ---
@@ -285,9 +285,9 @@ def test_a_mention_over_requests(web: httpx.Client, alice: Person) -> None:
     chat = shared_chat(alice, agents=("helper", "other"))
     switch_off()
     body = {"content": "@helper hello"}
-    sent = web.post(f"/api/v1/chats/{chat.pk}/messages", json=body, headers=alice.headers)
-    assert sent.status_code == 201, sent.text
-    assert sent.json()["unanswered"] == {
+    answer = web.post(f"/api/v1/chats/{chat.pk}/messages", json=body, headers=alice.headers)
+    assert answer.status_code == 201, answer.text
+    assert answer.json()["unanswered"] == {
         "code": "agent_disabled",
         "message": "helper does not answer: it is switched off.",
     }

@@ -191,8 +191,8 @@ def refused_garbage(send: Send) -> None:
     before = Response.objects.count()
     for text in GARBAGE:
         answer = send(text)
-        shown = answer if isinstance(answer, str | list | dict) else answer.text
-        assert "invalid_media" in str(shown) or "CONTENT_TYPE_NOT_SUPPORTED" in str(shown), shown
+        body = answer if isinstance(answer, str | list | dict) else answer.text
+        assert "invalid_media" in str(body) or "CONTENT_TYPE_NOT_SUPPORTED" in str(body), body
     assert (Response.objects.count(), Content.objects.count()) == (before, 0)
 
 

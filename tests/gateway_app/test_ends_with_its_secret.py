@@ -34,7 +34,7 @@ Opens: TypeAlias = "Callable[[httpx.Client, ServerAddress, str], bool]"
 
 
 @pytest.fixture
-def made(alice: Person) -> keys.NewSecret:
+def new_secret(alice: Person) -> keys.NewSecret:
     """Return a key of alice's program."""
     return keys.make_key(alice.user.pk, keys.KeyRequest(name="program"))
 
@@ -43,43 +43,43 @@ def bearer(secret: str) -> dict[str, str]:
     return {"Authorization": f"Bearer {secret}"}
 
 
-def access_token(web: httpx.Client, made: keys.NewSecret) -> str:
+def access_token(web: httpx.Client, new_secret: keys.NewSecret) -> str:
     form = {
         "grant_type": "client_credentials",
-        "client_id": made.key.prefix,
-        "client_secret": made.secret,
+        "client_id": new_secret.key.prefix,
+        "client_secret": new_secret.secret,
     }
     token: str = web.post("/auth/token", data=form).json()["access_token"]
     return token
 
 
-def exchanged_token(web: httpx.Client, made: keys.NewSecret) -> str:
+def exchanged_token(web: httpx.Client, new_secret: keys.NewSecret) -> str:
     """Return a token that was exchanged for an access token."""
     form = {
         "grant_type": EXCHANGE,
-        "subject_token": access_token(web, made),
+        "subject_token": access_token(web, new_secret),
         "subject_token_type": ACCESS,
     }
     token: str = web.post("/auth/token", data=form).json()["access_token"]
     return token
 
 
-def ticket(web: httpx.Client, made: keys.NewSecret) -> str:
-    answer = web.post("/api/v1/tickets", json={}, headers=bearer(made.secret))
+def ticket(web: httpx.Client, new_secret: keys.NewSecret) -> str:
+    answer = web.post("/api/v1/tickets", json={}, headers=bearer(new_secret.secret))
     text: str = answer.json()["ticket"]
     return text
 
 
-def ticket_of_a_token(web: httpx.Client, made: keys.NewSecret) -> str:
-    answer = web.post("/api/v1/tickets", json={}, headers=bearer(access_token(web, made)))
+def ticket_of_a_token(web: httpx.Client, new_secret: keys.NewSecret) -> str:
+    answer = web.post("/api/v1/tickets", json={}, headers=bearer(access_token(web, new_secret)))
     text: str = answer.json()["ticket"]
     return text
 
 
-def client_secret(web: httpx.Client, made: keys.NewSecret) -> str:
+def client_secret(web: httpx.Client, new_secret: keys.NewSecret) -> str:
     session = {"type": "realtime", "model": "echo"}
     answer = web.post(
-        "/v1/realtime/client_secrets", json={"session": session}, headers=bearer(made.secret)
+        "/v1/realtime/client_secrets", json={"session": session}, headers=bearer(new_secret.secret)
     )
     text: str = answer.json()["value"]
     return text
@@ -90,8 +90,8 @@ def opens_rest(web: httpx.Client, demo: ServerAddress, secret: str) -> bool:
     status = web.get("/api/v1/me", headers=bearer(secret)).status_code
     assert status in {200, 401}
     # A token that opens nothing else must not make a key that does.
-    wanted = {"name": "new", "scopes": ["*"]}
-    new = web.post("/api/v1/keys", json=wanted, headers=bearer(secret)).status_code
+    key_request = {"name": "new", "scopes": ["*"]}
+    new = web.post("/api/v1/keys", json=key_request, headers=bearer(secret)).status_code
     assert (new == httpx.codes.CREATED) is (status == httpx.codes.OK)
     return status == httpx.codes.OK
 
@@ -147,41 +147,43 @@ def _revoked(key: ApiKey) -> None:
 def test_it_ends_with_the_secret_that_made_it(
     demo: ServerAddress,
     web: httpx.Client,
-    made: keys.NewSecret,
+    new_secret: keys.NewSecret,
     make: Make,
     opens: Opens,
     end: Callable[[ApiKey], None],
 ) -> None:
-    assert opens(web, demo, make(web, made))
-    kept = make(web, made)
+    assert opens(web, demo, make(web, new_secret))
+    unused_credential = make(web, new_secret)
 
-    end(made.key)
+    end(new_secret.key)
 
-    assert not opens(web, demo, kept)
+    assert not opens(web, demo, unused_credential)
 
 
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize(("make", "opens"), THINGS)
 def test_it_works_for_as_long_as_the_secret_is_kept(
-    demo: ServerAddress, web: httpx.Client, made: keys.NewSecret, make: Make, opens: Opens
+    demo: ServerAddress, web: httpx.Client, new_secret: keys.NewSecret, make: Make, opens: Opens
 ) -> None:
-    before = make(web, made)
-    keys.rotate_key(made.key, by=made.key.user, keep=timedelta(hours=1))
-    meanwhile = make(web, made)
+    before = make(web, new_secret)
+    keys.rotate_key(new_secret.key, by=new_secret.key.user, keep=timedelta(hours=1))
+    meanwhile = make(web, new_secret)
 
     assert opens(web, demo, before)
-    assert opens(web, demo, make(web, made))
+    assert opens(web, demo, make(web, new_secret))
 
-    ApiKey.objects.filter(pk=made.key.pk).update(previous_until=timezone.now())
+    ApiKey.objects.filter(pk=new_secret.key.pk).update(previous_until=timezone.now())
     assert not opens(web, demo, meanwhile)
 
 
 # --- Tokens that others passed on ---
 
 
-def passed_on(web: httpx.Client, made: keys.NewSecret, by: keys.NewSecret, **form: str) -> str:
+def passed_on(
+    web: httpx.Client, new_secret: keys.NewSecret, by: keys.NewSecret, **form: str
+) -> str:
     """Return a token that another program exchanged for one of the key's, and that was renewed."""
-    token = access_token(web, made)
+    token = access_token(web, new_secret)
     for client in ({"client_id": by.key.prefix, "client_secret": by.secret}, {}):
         exchange = {
             "grant_type": EXCHANGE,
@@ -209,14 +211,14 @@ def test_a_token_that_was_passed_on_ends_with_the_key_of_who_did(
     demo: ServerAddress,
     dial: Dial,
     bob: Person,
-    made: keys.NewSecret,
+    new_secret: keys.NewSecret,
     end: Callable[[ApiKey], None],
 ) -> None:
     worker = keys.make_key(bob.user.pk, keys.KeyRequest(name="worker"))
-    token = passed_on(web, made, worker)
-    kept = web.post("/api/v1/tickets", json={}, headers=bearer(token)).json()["ticket"]
+    token = passed_on(web, new_secret, worker)
+    unused_ticket = web.post("/api/v1/tickets", json={}, headers=bearer(token)).json()["ticket"]
     assert opens_rest(web, demo, token)
-    client = dial(Person(made.key.user, token))
+    client = dial(Person(new_secret.key.user, token))
     client.create_session(agent="slow")
     client.ask("hello")
     client.until("response.delta")
@@ -224,20 +226,20 @@ def test_a_token_that_was_passed_on_ends_with_the_key_of_who_did(
     end(worker.key)
 
     assert not opens_rest(web, demo, token)
-    assert not opens_a_batch(web, demo, kept)
+    assert not opens_a_batch(web, demo, unused_ticket)
     assert client.until("response.error")[-1]["error"]["code"] == "unauthorized"
     client.until("session.error")
     assert client.close_code() == CLOSE_UNAUTHORIZED
-    assert opens_rest(web, demo, access_token(web, made))
+    assert opens_rest(web, demo, access_token(web, new_secret))
 
 
 @pytest.mark.parametrize("make", ["ticket", "client secret"])
 def test_what_is_made_with_a_narrow_token_opens_no_more_than_it(
-    web: httpx.Client, demo: ServerAddress, bob: Person, made: keys.NewSecret, make: str
+    web: httpx.Client, demo: ServerAddress, bob: Person, new_secret: keys.NewSecret, make: str
 ) -> None:
     worker = keys.make_key(bob.user.pk, keys.KeyRequest(name="worker"))
     scopes = "account:read" if make == "ticket" else "messages:write"
-    token = bearer(passed_on(web, made, worker, scope=scopes))
+    token = bearer(passed_on(web, new_secret, worker, scope=scopes))
     if make == "ticket":
         secret = web.post("/api/v1/tickets", json={}, headers=token).json()["ticket"]
         turn = [
@@ -252,7 +254,7 @@ def test_what_is_made_with_a_narrow_token_opens_no_more_than_it(
     session = {"session": {"type": "realtime", "model": "echo"}}
     made_secret = web.post("/v1/realtime/client_secrets", json=session, headers=token).json()
     row = Ticket.objects.get(sha256=hashlib.sha256(made_secret["value"].encode()).hexdigest())
-    principal = tickets.limited(of_user(made.key.user), row)
+    principal = tickets.limited(of_user(new_secret.key.user), row)
     assert principal.rights.scopes == {"messages:write"}
     assert principal.actors == ((f"key:{worker.key.pk}", 0),)
     assert principal.expires_at is not None

@@ -29,11 +29,11 @@ NAME = "adapter_of_the_page"
 def example(web: httpx.Client) -> Iterator[httpx.Client]:
     """Give a client of a server that has the adapter of the page."""
     section = PAGE.read_text(encoding="utf-8").partition("## Add a protocol")[2]
-    found = re.search(r"```python\n(.*?)```", section, re.DOTALL)
-    assert found is not None
+    code = re.search(r"```python\n(.*?)```", section, re.DOTALL)
+    assert code is not None
     module = ModuleType(NAME)
     sys.modules[NAME] = module
-    exec(compile(found[1], str(PAGE), "exec"), vars(module))  # noqa: S102 our own page
+    exec(compile(code[1], str(PAGE), "exec"), vars(module))  # noqa: S102 our own page
     with override_settings(ROOT_URLCONF=NAME):
         yield web
     del sys.modules[NAME]

@@ -90,9 +90,9 @@ def tool_in_a_session_of_rest(
     web: httpx.Client, _dial: Dial, who: Person, chat: Chat, file: str
 ) -> None:
     """Do so in the session of the chat that a key of all rights has opened over REST."""
-    for one in (key_of(who), who):
+    for asker in (key_of(who), who):
         body = {"content": "@echo x", "wait": 20}
-        answer = web.post(f"/api/v1/chats/{chat.pk}/messages", json=body, headers=one.headers)
+        answer = web.post(f"/api/v1/chats/{chat.pk}/messages", json=body, headers=asker.headers)
         assert answer.is_success
     assert Session.objects.filter(chat=chat).count() == 1
     present(chat, file)
@@ -145,10 +145,10 @@ def present(chat: Chat, file: str, agent: str = "echo") -> None:
     response = Response.objects.filter(agent__name=agent).latest("created_at")
     try:
         asker = contents.asker_of(response)
-        found = contents.readable(file, chat_id=chat.pk, asker=asker)
+        content = contents.readable(file, chat_id=chat.pk, asker=asker)
     except ToolError:
         return
-    reading_rights.use(chat.pk, [str(found.pk)])
+    reading_rights.use(chat.pk, [str(content.pk)])
 
 
 DOORS: Final[dict[str, Door]] = {

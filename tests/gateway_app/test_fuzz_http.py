@@ -362,9 +362,11 @@ def test_odd_headers(web: httpx.Client, alice: Person, settings: Settings) -> No
         edge, name, value = drawn
         path, valid = VALID[edge]
         headers = {**JSON, "Idempotency-Key": uuid.uuid4().hex, **alice.headers}
-        shown = [(k, v) for k, v in headers.items() if k.lower() != name.lower()]
-        sent = [(k.encode(), v.encode("latin-1")) for k, v in [*shown, (name, value)]]
-        answer = web.post(path, json=valid, headers=sent)
+        other_headers = [(k, v) for k, v in headers.items() if k.lower() != name.lower()]
+        encoded_headers = [
+            (k.encode(), v.encode("latin-1")) for k, v in [*other_headers, (name, value)]
+        ]
+        answer = web.post(path, json=valid, headers=encoded_headers)
         assert answer.status_code < 500, (drawn, answer.text[:500])
 
     run_examples(

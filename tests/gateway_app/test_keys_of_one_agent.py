@@ -44,8 +44,8 @@ def _agents(demo: ServerAddress) -> None:
 def limited(who: Person, *agents: str) -> Person:
     """Return the person with a key that may ask these agents only."""
     ids = frozenset(Agent.objects.get(name=name).pk for name in agents)
-    wanted = keys.KeyRequest(name="narrow", rights=Rights(scopes=frozenset({"*"}), agents=ids))
-    return Person(who.user, keys.make_key(who.user.pk, wanted).secret)
+    key_request = keys.KeyRequest(name="narrow", rights=Rights(scopes=frozenset({"*"}), agents=ids))
+    return Person(who.user, keys.make_key(who.user.pk, key_request).secret)
 
 
 def answered_by() -> set[str]:
@@ -193,10 +193,10 @@ def test_a_key_adds_its_own_agents_to_chats_only(
     refused = web.post(path, json={"agent": "helper"}, headers=narrow.headers)
     absent = web.post(path, json={"agent": "missing"}, headers=narrow.headers)
     assert refused.status_code == absent.status_code == httpx.codes.BAD_REQUEST
-    shown = str(refused.json()["errors"]).replace("helper", "missing")
-    assert shown == str(absent.json()["errors"])
-    made = web.post("/api/v1/chats", json={"agents": ["helper"]}, headers=narrow.headers)
-    assert made.status_code in {httpx.codes.BAD_REQUEST, httpx.codes.FORBIDDEN}
+    errors = str(refused.json()["errors"]).replace("helper", "missing")
+    assert errors == str(absent.json()["errors"])
+    creation = web.post("/api/v1/chats", json={"agents": ["helper"]}, headers=narrow.headers)
+    assert creation.status_code in {httpx.codes.BAD_REQUEST, httpx.codes.FORBIDDEN}
     client = dial(narrow)
     client.create_session(chat=chat.pk)
     client.send("participant.add", agent="helper")

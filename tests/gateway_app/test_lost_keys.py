@@ -53,11 +53,11 @@ def lose_after(step: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def answers(server: ServerAddress, web: httpx.Client, headers: dict[str, str]) -> dict[str, str]:
     """Ask over every transport; return the answers, without those of sockets that were closed."""
-    found = {}
+    texts = {}
     for name in NAMES:
         with suppress(ConnectionClosed):
-            found[name] = TRANSPORTS[name](server, web, headers)
-    return found
+            texts[name] = TRANSPORTS[name](server, web, headers)
+    return texts
 
 
 @pytest.mark.sampled
@@ -80,8 +80,8 @@ def test_no_request_fails_because_its_key_was_replaced(
         answers(demo, web, headers)
     caplog.clear()
     lose_after(step, monkeypatch)
-    found = answers(demo, web, headers)
-    wrong = {name: text for name, text in found.items() if "internal" in text.lower()}
+    texts = answers(demo, web, headers)
+    wrong = {name: text for name, text in texts.items() if "internal" in text.lower()}
     failed = [row.getMessage() for row in caplog.records if row.levelno >= logging.ERROR]
     assert (wrong, failed) == ({}, [])
-    assert len(found) >= len(NAMES) - len(SOCKETS)
+    assert len(texts) >= len(NAMES) - len(SOCKETS)

@@ -74,7 +74,7 @@ ROUTES: Final[list[Route]] = [by_uamp, by_completions, by_responses, by_a2a, by_
 @pytest.mark.sampled
 @pytest.mark.parametrize("route", ROUTES)
 @pytest.mark.parametrize(
-    ("data", "label", "stored", "shown"),
+    ("data", "label", "stored", "item_type"),
     [
         (samples.MPO, "image/jpeg", "image/jpeg", "image"),
         (samples.JPEG, "image/jpg", "image/jpeg", "image"),
@@ -84,13 +84,19 @@ ROUTES: Final[list[Route]] = [by_uamp, by_completions, by_responses, by_a2a, by_
     ],
 )
 def test_a_picture_arrives_as_what_it_is(
-    web: httpx.Client, alice: Person, route: Route, data: bytes, label: str, stored: str, shown: str
+    web: httpx.Client,
+    alice: Person,
+    route: Route,
+    data: bytes,
+    label: str,
+    stored: str,
+    item_type: str,
 ) -> None:
     route(web, alice, base64.b64encode(data).decode(), label)
 
     assert Content.objects.get().mime_type == stored
     items = Message.objects.get(role="user").content_items
-    assert [item["type"] for item in items if item["type"] != "text"] == [shown]
+    assert [item["type"] for item in items if item["type"] != "text"] == [item_type]
 
 
 def test_source_code_with_the_ending_of_a_film_is_a_text(web: httpx.Client, alice: Person) -> None:

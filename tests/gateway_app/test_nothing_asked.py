@@ -77,10 +77,10 @@ INPUTS: Final = [
 
 
 @pytest.mark.sampled(6)
-@pytest.mark.parametrize("given", INPUTS)
-def test_responses(web: httpx.Client, alice: Person, given: Any) -> None:
+@pytest.mark.parametrize("empty_input", INPUTS)
+def test_responses(web: httpx.Client, alice: Person, empty_input: Any) -> None:
     for more in ({}, {"stream": True}, {"background": True}, {"instructions": "Be brief."}):
-        answer = respond(web, "dear", {"input": given, **more}, alice)
+        answer = respond(web, "dear", {"input": empty_input, **more}, alice)
         assert (answer.status_code, NOTHING in answer.text) == (400, True), answer.text
     nothing_ran()
 
@@ -136,8 +136,8 @@ def test_uamp(dial: Dial, alice: Person, text: str) -> None:
         ([text], {"queue": True}),
     ]
     for texts, create in turns:
-        for given in texts:
-            client.send("input.text", text=given)
+        for empty_text in texts:
+            client.send("input.text", text=empty_text)
         client.send("response.create", **create)
         refused = client.until("session.error", *TERMINAL)[-1]
         assert refused["error"]["code"] == "invalid_event"
@@ -223,18 +223,18 @@ FORMATS: Final = {
 @pytest.mark.sampled
 @pytest.mark.parametrize("form", FORMATS)
 @pytest.mark.parametrize(
-    ("said", "fits"),
+    ("script", "fits"),
     [("not json", False), ("[1]", False), ('"a"', False), ("{", False), ('{"a": 1}', True)],
 )
 def test_a_script_keeps_to_the_form_or_fails(
-    web: httpx.Client, alice: Person, form: str, said: str, *, fits: bool
+    web: httpx.Client, alice: Person, form: str, script: str, *, fits: bool
 ) -> None:
-    messages = [{"role": "user", "content": said}]
+    messages = [{"role": "user", "content": script}]
     body = {"messages": messages, "response_format": FORMATS[form]}
     answer = ask(web, "echo", body, alice)
     assert (answer.status_code == 200) == fits, answer.text
     assert fits or answer.json()["error"]["code"] == "invalid_output"
     text = {"format": {"type": "json_object"}}
-    answer = respond(web, "echo", {"input": said, "text": text}, alice)
+    answer = respond(web, "echo", {"input": script, "text": text}, alice)
     assert (answer.status_code == 200) == fits, answer.text
     assert fits or answer.json()["error"]["code"] == "invalid_output"

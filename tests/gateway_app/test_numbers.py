@@ -158,8 +158,8 @@ def test_what_a_request_of_acp_carries_is_read(web: httpx.Client, alice: Person)
     for number in CARRIED:
         body = {"jsonrpc": "2.0", "id": number, "method": "initialize", "params": {}}
         for path in ("acp", "a2a"):
-            shown = web.post(f"/agents/echo/{path}", json=body, headers=alice.headers).json()
-            assert shown["id"] == number
+            reply = web.post(f"/agents/echo/{path}", json=body, headers=alice.headers).json()
+            assert reply["id"] == number
 
 
 BODIES: Final[dict[str, tuple[str, Any]]] = {
@@ -211,13 +211,13 @@ def test_a_limit_of_tokens_beyond_any_answer_is_the_agents_own(
     web: httpx.Client, alice: Person, model: ModelServer, limit: int
 ) -> None:
     model.agent("short", max_output_tokens=64)
-    for agent, own in (("model", None), ("short", 64)):
+    for agent, agent_limit in (("model", None), ("short", 64)):
         for name in ("max_tokens", "max_completion_tokens"):
             answer = ask(web, agent, {**HELLO, name: limit}, alice)
             assert answer.status_code == 200, answer.text
-            assert model.last.get("max_tokens") == own
+            assert model.last.get("max_tokens") == agent_limit
         assert respond(web, agent, {"max_output_tokens": limit}, alice).status_code == 200
-        assert model.last.get("max_tokens") == own
+        assert model.last.get("max_tokens") == agent_limit
 
 
 @pytest.mark.sampled(2)
@@ -269,12 +269,12 @@ def test_long_ids_of_calls_are_taken(
     client.until(END)
     assert model.last["messages"][-1]["tool_call_id"] == call_id
     calls = [{"id": call_id, "type": "function", "function": {"name": "search", "arguments": "{}"}}]
-    said = [
+    messages = [
         *HELLO["messages"],
         {"role": "assistant", "content": None, "tool_calls": calls},
         {"role": "tool", "tool_call_id": call_id, "content": "three"},
     ]
-    assert ask(web, "model", {"messages": said, "tools": [SEARCH]}, alice).status_code == 200
+    assert ask(web, "model", {"messages": messages, "tools": [SEARCH]}, alice).status_code == 200
     assert model.last["messages"][-1]["tool_call_id"] == call_id
 
 
@@ -306,15 +306,15 @@ REQUESTS: Final = {
 
 
 def test_every_number_of_every_dialect_has_both_bounds() -> None:
-    found = [
+    numbers = [
         number
         for name, cls in REQUESTS.items()
         for number in numbers_of(msgspec.inspect.type_info(cls), name, set())
     ]
-    assert len(found) > 40
+    assert len(numbers) > 40
     unbounded = {
         at
-        for at, number in found
+        for at, number in numbers
         if (number.ge is None and number.gt is None) or (number.le is None and number.lt is None)
     }
     assert unbounded == ECHOED

@@ -86,7 +86,7 @@ def test_one_token_pays_on_every_edge_until_it_is_spent(web: httpx.Client, alice
         assert "Hello" in answer.text, answer.text
     spent = [web.post(f"/agents/dear/{path}", json=EDGES[path], headers=headers) for path in EDGES]
 
-    assert [one.status_code for one in spent[:-1]] == [402] * 4
+    assert [refused.status_code for refused in spent[:-1]] == [402] * 4
     assert "payment_required" in spent[-1].text or "insufficient" in spent[-1].text, spent[-1].text
     assert Response.objects.filter(status="completed").count() == len(EDGES)
     assert earned(agent) == "1"
@@ -147,9 +147,9 @@ def test_what_a_client_got_before_it_left_is_paid(
         ) as stream,
     ):
         assert stream.status_code == httpx.codes.OK
-        read = stream.iter_lines()
+        stream_lines = stream.iter_lines()
         for _ in range(lines):
-            next(read)
+            next(stream_lines)
     if path == "tasks":
         # A task goes on without its client.
         task = Response.objects.get().pk
@@ -178,7 +178,7 @@ def test_a_slow_facilitator_keeps_no_other_request_waiting(
     monkeypatch.setattr(x402, "accept", slow)
     body = EDGES["chat/completions"]
     with thread_pool(PAYERS) as pool:
-        asked = [
+        requests = [
             pool.submit(web.post, "/agents/dear/chat/completions", json=body) for _ in range(PAYERS)
         ]
         assert waiting.acquire(timeout=20)
@@ -189,5 +189,7 @@ def test_a_slow_facilitator_keeps_no_other_request_waiting(
             )
         finally:
             go_on.set()
-        assert {one.result(60).status_code for one in asked} == {httpx.codes.PAYMENT_REQUIRED}
+        assert {request.result(60).status_code for request in requests} == {
+            httpx.codes.PAYMENT_REQUIRED
+        }
     assert export.status_code == httpx.codes.OK

@@ -75,7 +75,7 @@ def stop() -> None:
     Response.objects.filter(finished_at=None).update(status="completed", finished_at=timezone.now())
 
 
-def said(chat: Chat) -> bool:
+def is_sent(chat: Chat) -> bool:
     """Return whether the queued message was sent."""
     return Message.objects.filter(chat=chat, content=WORDS).exists()
 
@@ -127,7 +127,7 @@ def test_a_key_does_not_start_what_was_queued_with_more_rights(
     assert DOORS[door](web, dial, narrow(alice, chat, limit), row) == "forbidden"
 
     row.refresh_from_db()
-    assert (row.status, row.waits, said(chat)) == ("queued", True, False)
+    assert (row.status, row.waits, is_sent(chat)) == ("queued", True, False)
 
 
 @pytest.mark.sampled(3)
@@ -142,7 +142,7 @@ def test_a_key_starts_what_was_queued_with_its_own_rights(
 
     assert not DOORS[door](web, dial, who, row)
 
-    wait_until(lambda: said(chat))
+    wait_until(lambda: is_sent(chat))
 
 
 @pytest.mark.parametrize("owner", ["own", "of another member"])
@@ -177,29 +177,29 @@ def test_a_file_is_shown_by_a_queued_message_if_its_key_may_read_it_then(
         wait_until(lambda: QueuedTurn.objects.get(pk=row.pk).status == "failed")
         assert QueuedTurn.objects.get().code == "content_not_found"
         assert not is_shown(file, chat)
-        assert not said(chat)
+        assert not is_sent(chat)
     else:
-        wait_until(lambda: said(chat))
+        wait_until(lambda: is_sent(chat))
         assert is_shown(file, chat)
 
 
-@pytest.mark.parametrize("kept", [True, False])
+@pytest.mark.parametrize("keeps_secret", [True, False])
 def test_a_message_is_not_sent_once_the_secret_that_queued_it_has_ended(
-    dial: Dial, alice: Person, chat: Chat, *, kept: bool
+    dial: Dial, alice: Person, chat: Chat, *, keeps_secret: bool
 ) -> None:
     by = key_of(alice)
     row = queued(dial, alice, chat, by)
     key = ApiKey.objects.latest("pk")
     assert row.credential == key.credential
-    keys.rotate_key(key, by=alice.user, keep=timedelta(hours=1 if kept else 0))
+    keys.rotate_key(key, by=alice.user, keep=timedelta(hours=1 if keeps_secret else 0))
     stop()
 
-    if kept:
-        wait_until(lambda: said(chat))
+    if keeps_secret:
+        wait_until(lambda: is_sent(chat))
     else:
         wait_until(lambda: QueuedTurn.objects.get().status == "failed")
         assert QueuedTurn.objects.get().code == "unauthorized"
-        assert not said(chat)
+        assert not is_sent(chat)
 
 
 @pytest.mark.parametrize("ends", ["revoked", "replaced"])

@@ -59,9 +59,9 @@ class Place:
 
 
 def responses(at: Place, part: Any, *, in_history: bool) -> str:
-    said: dict[str, Any] = {"role": "user", "content": [part]}
+    message: dict[str, Any] = {"role": "user", "content": [part]}
     later = [{"role": "assistant", "content": "ok"}, {"role": "user", "content": "last"}]
-    answer = at.post("/v1/responses", {"model": "echo", "input": [said, *later * in_history]})
+    answer = at.post("/v1/responses", {"model": "echo", "input": [message, *later * in_history]})
     path = f"/v1/responses/{answer.json().get('id')}"
     return str(answer.text) + at.get(f"{path}/input_items?order=asc") + at.get(path)
 
@@ -93,13 +93,13 @@ def a2a(at: Place, part: Any, *, in_history: bool) -> str:
 
 def uamp(at: Place, part: Any, *, in_history: bool) -> str:
     create = new_event("session.create", uamp_version="1.0", session={}, agent="echo")
-    said = new_event("input.image", image=part)
-    asked = new_event("response.create")
+    input_event = new_event("input.image", image=part)
+    create_response = new_event("response.create")
     if in_history:
         earlier = [{"role": "user", "content_items": [{"type": "image", "image": part}]}]
-        said = new_event("input.text", text="last")
-        asked["response"] = {"messages": earlier}
-    answer = at.post("/uamp", [create, said, asked])
+        input_event = new_event("input.text", text="last")
+        create_response["response"] = {"messages": earlier}
+    answer = at.post("/uamp", [create, input_event, create_response])
     session_id = answer.json()[0].get("session_id")
     url = f"{at.server.ws}{AGENT}/acp"
     with connect(url, additional_headers=dict(at.headers), proxy=None) as socket:
@@ -159,7 +159,9 @@ def a_key_of_another_chat(_chat: Chat, who: Person) -> Mapping[str, str]:
 
 
 @pytest.fixture
-def shown(web: httpx.Client, alice: Person, bob: Person, settings: Settings) -> tuple[Chat, str]:
+def chat_and_file(
+    web: httpx.Client, alice: Person, bob: Person, settings: Settings
+) -> tuple[Chat, str]:
     """Return a chat of Alice and Bob, and the id of a file of Bob's that it alone shows."""
     for name in dir(settings):
         if name.endswith(("_PER_MINUTE", "_PER_DAY")):
@@ -177,8 +179,8 @@ def opened(place: Place, sender: str) -> list[int]:
         for part in forms(place)
         for in_history in (True, False)
     ]
-    found = {url for text in texts for url in ADDRESS.findall(text) if place.file in url}
-    return [place.web.get(url.replace("&amp;", "&")).status_code for url in found]
+    urls = {url for text in texts for url in ADDRESS.findall(text) if place.file in url}
+    return [place.web.get(url.replace("&amp;", "&")).status_code for url in urls]
 
 
 @pytest.mark.sampled(2)
@@ -187,19 +189,25 @@ def test_no_protocol_signs_what_its_client_may_not_read(
     demo: ServerAddress,
     web: httpx.Client,
     alice: Person,
-    shown: tuple[Chat, str],
+    chat_and_file: tuple[Chat, str],
     client: Callable[[Chat, Person], Mapping[str, str]],
 ) -> None:
-    chat, file = shown
+    chat, file = chat_and_file
     place = Place(server=demo, web=web, headers=client(chat, alice), file=file)
-    read = {name: statuses for name in SENDERS if 200 in (statuses := opened(place, name))}
-    assert read == {}
+    readable_by_sender = {
+        name: statuses for name in SENDERS if 200 in (statuses := opened(place, name))
+    }
+    assert readable_by_sender == {}
 
 
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("sender", sorted(SENDERS.keys() - {"Completions"}))
 def test_a_member_is_shown_addresses_that_work(
-    demo: ServerAddress, web: httpx.Client, alice: Person, shown: tuple[Chat, str], sender: str
+    demo: ServerAddress,
+    web: httpx.Client,
+    alice: Person,
+    chat_and_file: tuple[Chat, str],
+    sender: str,
 ) -> None:
-    place = Place(server=demo, web=web, headers=alice.headers, file=shown[1])
+    place = Place(server=demo, web=web, headers=alice.headers, file=chat_and_file[1])
     assert 200 in opened(place, sender)

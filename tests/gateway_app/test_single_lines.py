@@ -146,9 +146,9 @@ def test_no_separator_of_a_text_ends_a_line(
     web: httpx.Client, alice: Person, door: Callable[[str], Request]
 ) -> None:
     chat = shared_chat(alice, agents=("echo",)).pk
-    said = {"content": TEXT, "agents": []}
+    body = {"content": TEXT, "agents": []}
     path = f"/api/v1/chats/{chat}/messages"
-    web.post(path, json=said, headers=alice.headers).raise_for_status()
+    web.post(path, json=body, headers=alice.headers).raise_for_status()
     request = door(chat)
     strings: list[str] = []
     for line in lines_of(web, request, alice):
@@ -167,8 +167,8 @@ def test_a_copy_of_all_that_a_person_wrote_has_a_message_a_line(
     web: httpx.Client, alice: Person
 ) -> None:
     chat = shared_chat(alice).pk
-    said = {"content": TEXT, "agents": []}
+    body = {"content": TEXT, "agents": []}
     path = f"/api/v1/chats/{chat}/messages"
-    web.post(path, json=said, headers=alice.headers).raise_for_status()
+    web.post(path, json=body, headers=alice.headers).raise_for_status()
     text = b"".join(personal.written(alice.user)).decode()
     assert [json.loads(line)["content"] for line in text.splitlines()] == [TEXT]

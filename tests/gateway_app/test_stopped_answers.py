@@ -63,9 +63,9 @@ def test_the_reason_ends_the_answer_of_a_request(
     chat = shared_chat(alice, agents=("helper",))
     headers = {**alice.headers, "X-Chat-Id": chat.pk}
     with thread_pool(1) as pool:
-        asked = pool.submit(TRANSPORTS[name], demo, web, headers)
+        request = pool.submit(TRANSPORTS[name], demo, web, headers)
         wait_until(lambda: Response.objects.filter(text=TEXT).exists())
         lose()
-        answer = asked.result(60)
+        answer = request.result(60)
     assert reason in answer, answer
     assert Response.objects.get().status == "failed"

@@ -153,9 +153,7 @@ def stored(
 
 
 def test_the_whole_key_enters_by_every_door(stored: Stored) -> None:
-    wrong = {
-        name: shown for name, (ask, mark) in DOORS.items() if mark not in (shown := ask(stored))
-    }
+    wrong = {name: text for name, (ask, mark) in DOORS.items() if mark not in (text := ask(stored))}
     assert wrong == {}
 
 
@@ -168,9 +166,9 @@ def test_who_may_not_read_is_shown_nothing_by_any_door(
     before = Response.objects.count()
     wrong = {}
     for name, (ask, mark) in DOORS.items():
-        shown = ask(visitor)
-        if any(text in shown for text in (mark, SECRET, TOKEN)):
-            wrong[name] = shown
+        answer_text = ask(visitor)
+        if any(text in answer_text for text in (mark, SECRET, TOKEN)):
+            wrong[name] = answer_text
     assert wrong == {}
     assert Response.objects.count() == before
 
@@ -182,11 +180,11 @@ def test_the_stream_of_a_connection_shows_nothing_that_another_key_has_asked_for
     path, web = "/agents/echo/acp", stored.web
     hello = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": 1}}
     connection = web.post(path, json=hello, headers=reader).headers["Acp-Connection-Id"]
-    named = {"Acp-Connection-Id": connection}
+    connection_header = {"Acp-Connection-Id": connection}
     params = {"sessionId": stored.acp_session, "cwd": "/", "mcpServers": []}
     load = {"jsonrpc": "2.0", "id": 2, "method": "session/load", "params": params}
-    assert web.post(path, json=load, headers={**reader, **named}).status_code == 202
-    refused = web.get(path, headers={**writer, **named, "Accept": "text/event-stream"})
+    assert web.post(path, json=load, headers={**reader, **connection_header}).status_code == 202
+    refused = web.get(path, headers={**writer, **connection_header, "Accept": "text/event-stream"})
     assert refused.status_code == 403
     assert "chats:read" in refused.text
 
@@ -196,8 +194,8 @@ def test_a_key_that_only_writes_sends_over_rest(stored: Stored, alice: Person) -
     writer = key_of(alice, "messages:write").headers
     path = f"/api/v1/chats/{chat.pk}/messages"
     for text in ("@echo first", "@echo second"):
-        sent = stored.web.post(path, json={"content": text}, headers=writer)
-        assert sent.status_code == 201, sent.text
+        answer = stored.web.post(path, json={"content": text}, headers=writer)
+        assert answer.status_code == 201, answer.text
     wait_until(lambda: Response.objects.filter(chat=chat, text="second").exists())
     alone = {"agent": "echo", "content": "third"}
     assert stored.web.post("/api/v1/responses", json=alone, headers=writer).status_code == 201

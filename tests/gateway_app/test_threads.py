@@ -59,7 +59,10 @@ def test_a_thread_goes_on_after_its_session_was_closed(web: httpx.Client, alice:
     events = run(web, "echo", run_input("two", thread="old", run="r2"), alice)
     task = send(web, "echo", "two", who=alice, contextId="old")
 
-    assert [one["content"] for one in the(seen, "MESSAGES_SNAPSHOT")["messages"]] == ["one", "one"]
+    assert [message["content"] for message in the(seen, "MESSAGES_SNAPSHOT")["messages"]] == [
+        "one",
+        "one",
+    ]
     assert text_of(events) == "two"
     assert Session.objects.filter(transport="ag-ui").values("chat").distinct().count() == 1
     assert Session.objects.filter(transport="a2a").values("chat").distinct().count() == 1
@@ -108,10 +111,12 @@ def test_a_thread_is_shown_with_one_version_of_an_answer(
 
     seen = run(web, "echo", run_input("", thread="again"), alice, path="/connect")
 
-    shown = [(one["role"], one["id"]) for one in the(seen, "MESSAGES_SNAPSHOT")["messages"]]
-    assert [role for role, _ in shown] == ["user", "assistant"]
+    roles_and_ids = [
+        (message["role"], message["id"]) for message in the(seen, "MESSAGES_SNAPSHOT")["messages"]
+    ]
+    assert [role for role, _ in roles_and_ids] == ["user", "assistant"]
     assert newest != answer.pk
-    assert answer.pk not in {key for _, key in shown}
+    assert answer.pk not in {key for _, key in roles_and_ids}
 
 
 def close_all() -> None:

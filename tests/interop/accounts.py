@@ -42,5 +42,5 @@ def make_account(username: str) -> Account:
 
 def print_accounts(count: int) -> None:
     """Make accounts and print them as JSON."""
-    made = [asdict(make_account(f"client{number}")) for number in range(count)]
-    sys.stdout.write(json.dumps(made))
+    accounts = [asdict(make_account(f"client{number}")) for number in range(count)]
+    sys.stdout.write(json.dumps(accounts))

@@ -72,7 +72,9 @@ def two_processes(redis_url: str, data_dir: Path) -> Iterator[TwoProcesses]:
         cluster.product.manage(
             "shell", "-v0", "-c", f"from tests import realtime_vendor; {speaker}"
         )
-        made = cluster.product.manage("shell", "-v0", "-c", accounts.MAKE.format(count=PEOPLE))
-        unused = iter([accounts.Account(**one) for one in json.loads(made)])
+        accounts_json = cluster.product.manage(
+            "shell", "-v0", "-c", accounts.MAKE.format(count=PEOPLE)
+        )
+        unused = iter([accounts.Account(**fields) for fields in json.loads(accounts_json)])
         with round_robin(cluster.ports) as balancer:
             yield TwoProcesses(balancer, unused)

@@ -30,16 +30,16 @@ pytestmark = pytest.mark.timeout(900)
 @pytest.fixture
 def keys(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Give a list for a key, with which requests without credentials act: the kits have none."""
-    application, found = asgi.application, list[str]()
+    application, key_list = asgi.application, list[str]()
 
-    async def known(scope: dict[str, Any], receive: Any, send: Any) -> None:
-        if found and b"authorization" not in dict(scope.get("headers", ())):
-            key = (b"authorization", f"Bearer {found[0]}".encode())
+    async def with_key(scope: dict[str, Any], receive: Any, send: Any) -> None:
+        if key_list and b"authorization" not in dict(scope.get("headers", ())):
+            key = (b"authorization", f"Bearer {key_list[0]}".encode())
             scope = {**scope, "headers": [*scope["headers"], key]}
         await application(scope, receive, send)
 
-    monkeypatch.setattr(asgi, "application", known)
-    return found
+    monkeypatch.setattr(asgi, "application", with_key)
+    return key_list
 
 
 @pytest.fixture
@@ -59,8 +59,10 @@ def kit_server(
     settings.UAMP_ANONYMOUS_SESSIONS_PER_MINUTE = 10_000
     settings.UAMP_WEBHOOKS_PER_MINUTE = settings.UAMP_HTTP_EVENTS_PER_MINUTE = 10_000
     monkeypatch.setitem(scripts.SCRIPTS, kit.NAME, kit.answer)
-    read = methods.sent_message
-    monkeypatch.setattr(methods, "sent_message", lambda call: kit.named(read(call)))
+    sent_message = methods.sent_message
+    monkeypatch.setattr(
+        methods, "sent_message", lambda call: kit.with_message_id(sent_message(call))
+    )
     kit.make_agent()
     return f"{demo.http}/agents/{kit.NAME}"
 

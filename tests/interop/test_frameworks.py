@@ -16,8 +16,8 @@ pytestmark = pytest.mark.timeout(900)
 def test_langchain_and_pydantic_ai(run_client: Run) -> None:
     seen = run_client("frameworks", "frameworks_client.py")
 
-    said = {"whole": "Hello there", "stream": "Hello there", "calls": ["search"]}
-    assert seen["langchain"] == [said, said]
+    expected = {"whole": "Hello there", "stream": "Hello there", "calls": ["search"]}
+    assert seen["langchain"] == [expected, expected]
     answered = "The tool answered: three cats"
     assert seen["pydantic_ai"] == [{"whole": answered, "stream": answered}] * 2
 

@@ -78,9 +78,9 @@ def task_states(origin: str, text: str) -> list[Any]:
 @pytest.mark.parametrize("protocol", ["a2a", "a2a_03"])
 def test_an_agent_on_a2a_sdk(demo: ServerAddress, dial: Dial, alice: Person, protocol: str) -> None:
     with running("a2a-server", "a2a_server.py") as origin:
-        found = discover(origin)
-        assert (found.name, found.description) == ("parrot", "Repeats what it is sent.")
-        way = next(one for one in found.ways if one.protocol == protocol)
+        facts = discover(origin)
+        assert (facts.name, facts.description) == ("parrot", "Repeats what it is sent.")
+        way = next(entry for entry in facts.ways if entry.protocol == protocol)
         Agent.objects.create(
             name="far", kind="remote", url=way.url, protocol=protocol, is_public=True
         )
@@ -89,11 +89,11 @@ def test_an_agent_on_a2a_sdk(demo: ServerAddress, dial: Dial, alice: Person, pro
         client.ask("Hello there")
         frames = client.until("response.done", "response.error")
         assert said(frames).split() == ["Hello", "there"]
-        assert len([one for one in frames if one["type"] == "response.delta"]) > 1
+        assert len([frame for frame in frames if frame["type"] == "response.delta"]) > 1
 
         client.ask("please stay")
-        begun = client.until("response.delta")[-1]
-        client.send("response.cancel", response_id=begun["response_id"])
+        delta = client.until("response.delta")[-1]
+        client.send("response.cancel", response_id=delta["response_id"])
         client.until("response.cancelled")
         wait_until(lambda: "TASK_STATE_CANCELED" in task_states(origin, "stay"))
 
@@ -101,16 +101,16 @@ def test_an_agent_on_a2a_sdk(demo: ServerAddress, dial: Dial, alice: Person, pro
 @pytest.mark.parametrize("protocol", ["a2a", "a2a_03"])
 def test_an_agent_on_fasta2a(demo: ServerAddress, dial: Dial, alice: Person, protocol: str) -> None:
     with running("remote-servers", "fasta2a_server.py") as origin:
-        found = discover(origin)
-        assert (found.name, [one.protocol for one in found.ways]) == ("parrot", ["a2a"])
-        remote_agent(found.ways[0].url, protocol=protocol)
+        facts = discover(origin)
+        assert (facts.name, [way.protocol for way in facts.ways]) == ("parrot", ["a2a"])
+        remote_agent(facts.ways[0].url, protocol=protocol)
         client = dial(alice)
         client.create_session(agent="far")
         client.ask("Hello there")
         frames = client.until("response.done", "response.error")
         # The kit sends the whole artifact once more at the end.
         assert said(frames).split() == ["Hello", "there"]
-        assert len([one for one in frames if one["type"] == "response.delta"]) > 1
+        assert len([frame for frame in frames if frame["type"] == "response.delta"]) > 1
 
 
 def test_an_agent_on_the_server_package_of_ag_ui(
@@ -123,7 +123,7 @@ def test_an_agent_on_the_server_package_of_ag_ui(
         client.ask("Hello there")
         frames = client.until("response.done", "response.error")
         assert said(frames).split() == ["Hello", "there"]
-        thoughts = "".join(one["content"] for one in frames if one["type"] == "thinking")
+        thoughts = "".join(frame["content"] for frame in frames if frame["type"] == "thinking")
         assert thoughts == "The question is short."
 
         asker = dial(alice)
@@ -143,11 +143,13 @@ def test_an_agent_on_the_sdk_of_acp(demo: ServerAddress, dial: Dial, alice: Pers
         client.ask("Hello there")
         frames = client.until("response.done", "response.error")
         assert said(frames).split() == ["Hello", "there"]
-        assert "Words." in "".join(one["content"] for one in frames if one["type"] == "thinking")
+        assert "Words." in "".join(
+            frame["content"] for frame in frames if frame["type"] == "thinking"
+        )
 
         client.ask("please stay")
-        begun = client.until("response.delta")[-1]
-        client.send("response.cancel", response_id=begun["response_id"])
+        delta = client.until("response.delta")[-1]
+        client.send("response.cancel", response_id=delta["response_id"])
         client.until("response.cancelled")
         wait_until(lambda: _text_at(f"{origin}/cancelled") == "1")
 
@@ -163,13 +165,13 @@ def test_a_model_behind_litellm(
         client.ask("Hello there")
         frames = client.until("response.done", "response.error")
         assert said(frames).split() == ["Hello", "there"]
-        assert len([one for one in frames if one["type"] == "response.delta"]) > 1
+        assert len([frame for frame in frames if frame["type"] == "response.delta"]) > 1
         usage = frames[-1]["response"]["usage"]
         assert (usage["input_tokens"], usage["output_tokens"]) == (7, 3)
 
         client.ask("please stay")
-        begun = client.until("response.delta")[-1]
-        client.send("response.cancel", response_id=begun["response_id"])
+        delta = client.until("response.delta")[-1]
+        client.send("response.cancel", response_id=delta["response_id"])
         client.until("response.cancelled")
         wait_until(lambda: _text_at(f"{origin}/left") == "1")
 

@@ -80,13 +80,13 @@ def test_an_operator_changes_and_finds_an_agent(admin_client: Client) -> None:
     assert admin_client.post(url, form(max_steps="3")).status_code == 302
     agent.refresh_from_db()
     assert (agent.max_steps, agent.is_public) == (3, False)
-    found = admin_client.get(reverse(LIST), {"q": "help", "is_enabled__exact": "1"})
-    assert agent.name in found.content.decode()
+    page = admin_client.get(reverse(LIST), {"q": "help", "is_enabled__exact": "1"})
+    assert agent.name in page.content.decode()
 
 
 @pytest.mark.sampled(12)
 @pytest.mark.parametrize(
-    ("values", "field", "said"),
+    ("values", "field", "reason"),
     [
         ({"name": "a b"}, "name", "Use letters"),
         (
@@ -149,12 +149,12 @@ def test_an_operator_changes_and_finds_an_agent(admin_client: Client) -> None:
     ],
 )
 def test_what_could_not_run_is_refused(
-    admin_client: Client, values: dict[str, str], field: str, said: str
+    admin_client: Client, values: dict[str, str], field: str, reason: str
 ) -> None:
     response = admin_client.post(reverse(ADD), form(**values))
     assert response.status_code == 200
     errors = response.context["adminform"].form.errors
-    assert said in " ".join(errors[field])
+    assert reason in " ".join(errors[field])
     assert not Agent.objects.exists()
 
 
@@ -185,22 +185,22 @@ def test_inputs_come_to_the_json_of_the_row_and_back(admin_client: Client) -> No
     # What the page shows of it is, sent back, the same row; a tool that it has gets a price.
     url = reverse("admin:agents_app_agent_change", args=[quote(agent.pk)])
     page = admin_client.get(url).context["adminform"].form
-    sent = {}
+    form_data = {}
     for name in page.fields:
         bound = page[name]
         if isinstance(page.fields[name], PartsField):
             context = page.fields[name].widget.get_context(name, bound.value(), {})
-            sent[name] = context["rest"]["value"]
+            form_data[name] = context["rest"]["value"]
             for part in context["parts"]:
                 if (value := INPUT_VALUE.search(part["input"])) is not None:
-                    sent[f"{name}__{part['id'].split('__', 1)[1]}"] = value[1]
+                    form_data[f"{name}__{part['id'].split('__', 1)[1]}"] = value[1]
         elif bound.value() not in (None, False):
-            sent[name] = bound.value()
-    sent |= {
+            form_data[name] = bound.value()
+    form_data |= {
         "options__models": "one\ntwo", "options__audio": "on", "pricing__unfinished": "whole",
         "strategy_options__allow_replan": "on", "pricing__tools__csv_report": "0.05",
     }  # fmt: skip
-    assert admin_client.post(url, sent).status_code == 302
+    assert admin_client.post(url, form_data).status_code == 302
     changed = Agent.objects.get()
     assert (changed.options, changed.strategy_options) == (agent.options, agent.strategy_options)
     assert changed.pricing == {**agent.pricing, "tools": {"csv_report": "0.05"}}
@@ -241,7 +241,7 @@ def test_a_remote_agent_keeps_its_key_encrypted_and_unseen(admin_client: Client)
 
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize(
-    ("values", "field", "said"),
+    ("values", "field", "reason"),
     [
         ({"url": "http://agents.example/v1"}, "url", "not https"),
         ({"url": "https://user:pw@agents.example/"}, "url", "user information"),
@@ -254,11 +254,11 @@ def test_a_remote_agent_keeps_its_key_encrypted_and_unseen(admin_client: Client)
     ],
 )
 def test_a_remote_agent_that_could_not_answer_is_refused(
-    admin_client: Client, values: dict[str, str], field: str, said: str
+    admin_client: Client, values: dict[str, str], field: str, reason: str
 ) -> None:
     response = admin_client.post(reverse(ADD), {**_remote(), **values})
     errors = response.context["adminform"].form.errors
-    assert said in " ".join(errors[field])
+    assert reason in " ".join(errors[field])
     assert not Agent.objects.exists()
 
 
@@ -387,8 +387,8 @@ def test_a_missing_key_is_reported_when_the_form_is_saved(
     for name in ("ANTHROPIC", "OPENAI"):
         monkeypatch.delenv(f"{name}_API_KEY", raising=False)
         monkeypatch.delenv(f"{name}_BASE_URL", raising=False)
-    sent = form(model="m", options="{}", tools=[]) | values
-    page = admin_client.post(reverse(ADD), sent, follow=True)
+    data = form(model="m", options="{}", tools=[]) | values
+    page = admin_client.post(reverse(ADD), data, follow=True)
     warned = [str(text) for text in page.context["messages"] if "cannot answer" in str(text)]
     assert warned == (
         [f"helper cannot answer: {lack}. Enter a key, or set one on the server."] if lack else []

@@ -68,16 +68,16 @@ def test_the_options_of_a_connected_agent_are_checked(
     values = {"name": "dials-in", "kind": "connected", "owner": owner, "provider": "scripted"}
     form.cleaned_data = {**values, "options": options}
     form.clean()
-    said = [*map(str, form.errors.get("options", []))]
+    errors = [*map(str, form.errors.get("options", []))]
     if words is None:
         editing.change(agent, {"options": options})
         assert Agent.objects.get().options == options
-        assert not said
+        assert not errors
     else:
         with pytest.raises(ValidationError) as refused:
             editing.change(agent, {"options": options})
         assert words in str(refused.value)
-        assert words in str(said)
+        assert words in str(errors)
         assert Agent.objects.get().options == {}
 
 

@@ -53,11 +53,11 @@ def test_the_form_is_asked_as_it_stands_and_nothing_is_saved(admin_client: Clien
     with model_server(said("Ahoy")) as model:
         agent = model.agent(instructions="Be brief.")
         before, rows = Agent.objects.values().get(), counted_rows()
-        sent = {
+        values = {
             "name": agent.name, "provider": "openai_compat", "model": "m", "options": "{}",
             "options__base_url": agent.options["base_url"], "instructions": "Be a pirate.",
         }  # fmt: skip
-        page = ask(admin_client, agent, "<b>hello</b>", **sent)
+        page = ask(admin_client, agent, "<b>hello</b>", **values)
     assert page.status_code == 200
     assert "Ahoy" in page.content.decode()
     assert "<html" not in page.content.decode()
@@ -75,7 +75,7 @@ def test_the_form_is_asked_as_it_stands_and_nothing_is_saved(admin_client: Clien
 
 
 def test_a_trial_of_a_form_is_recorded_before_it_begins(server: ServerAddress) -> None:
-    sent = {
+    data = {
         **form(tools=[]), "name": "model", "provider": "openai_compat", "model": "m",
         "options": "{}", "trial-prompt": "hello",
     }  # fmt: skip
@@ -83,7 +83,7 @@ def test_a_trial_of_a_form_is_recorded_before_it_begins(server: ServerAddress) -
         server,
         operator("try_agent", "view_agent", "change_agent"),
         lambda agent: reverse(STORED, args=[agent.pk]),
-        sent,
+        data,
     )
     assert records == [("agent.probed", "Tried its unsaved form.")]
 
@@ -104,8 +104,13 @@ def test_a_remote_draft_that_fails_does_not_count_for_the_stored_agent(
 ) -> None:
     settings.UAMP_REMOTE_ALLOW_HOSTS = ["127.0.0.1:9"]
     agent = quick_agent("helper", "echo")
-    sent = {"kind": "remote", "url": "http://127.0.0.1:9/v1", "model": "far", "options": "{}"}
-    values = {**form(tools=[]), **sent, "protocol": RemoteProtocol.COMPLETIONS.value}
+    remote_fields = {
+        "kind": "remote",
+        "url": "http://127.0.0.1:9/v1",
+        "model": "far",
+        "options": "{}",
+    }
+    values = {**form(tools=[]), **remote_fields, "protocol": RemoteProtocol.COMPLETIONS.value}
     with browser(server, operator("try_agent", "change_agent")) as web:
         page = web.post(
             reverse(STORED, args=[agent.pk]), data={**values, "trial-prompt": "hello"}

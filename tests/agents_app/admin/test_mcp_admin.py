@@ -124,7 +124,7 @@ def test_the_action_asks_again(admin_client: Client, journal: Path) -> None:
 
 @pytest.mark.sampled(5)
 @pytest.mark.parametrize(
-    ("values", "field", "said"),
+    ("values", "field", "reason"),
     [
         ({"name": "a__b"}, "name", "single _"),
         ({"name": "a-b"}, "name", "Use letters"),
@@ -143,11 +143,11 @@ def test_the_action_asks_again(admin_client: Client, journal: Path) -> None:
     ],
 )
 def test_what_could_not_be_used_is_refused(
-    admin_client: Client, values: dict[str, str], field: str, said: str
+    admin_client: Client, values: dict[str, str], field: str, reason: str
 ) -> None:
     response = admin_client.post(reverse(ADD), form(**values))
     assert response.status_code == 200
-    assert said in str(response.context["adminform"].form.errors[field])
+    assert reason in str(response.context["adminform"].form.errors[field])
     assert not ToolSource.objects.exists()
 
 
@@ -165,9 +165,9 @@ def test_values_are_kept_and_not_shown_again(admin_client: Client, journal: Path
     source = mcp_sources.program(journal, env=env, is_enabled=False)
     page = admin_client.get(change(source))
     assert SECRET not in page.content.decode()
-    shown = page.context["adminform"].form.initial["env"]
-    assert shown == {"TOKEN": "********", "OTHER": "${MCP_OTHER}", "BOTH": "********"}
-    values = program(journal, env="\n".join(map("=".join, shown.items())), seconds="7")
+    masked = page.context["adminform"].form.initial["env"]
+    assert masked == {"TOKEN": "********", "OTHER": "${MCP_OTHER}", "BOTH": "********"}
+    values = program(journal, env="\n".join(map("=".join, masked.items())), seconds="7")
     del values["is_enabled"]
     response = admin_client.post(change(source), values)
     assert response.status_code == 302, response.context["adminform"].form.errors
@@ -188,8 +188,8 @@ def test_a_value_that_is_not_shown_does_not_follow_to_another_place(
     )
     response = admin_client.post(change(source), moved)
     assert "since it would be sent to another address" in response.content.decode()
-    written = {**moved, "headers": "A: again\nB: Bearer ${MCP_B}"}
-    assert admin_client.post(change(source), written).status_code == 302
+    data = {**moved, "headers": "A: again\nB: Bearer ${MCP_B}"}
+    assert admin_client.post(change(source), data).status_code == 302
     source.refresh_from_db()
     assert source.headers == {"A": "again", "B": "Bearer ${MCP_B}"}
 
@@ -220,10 +220,10 @@ def test_only_superusers_let_this_server_start_programs(
     assert staff.post(change(source), program(journal)).status_code == 403
     delete = reverse("admin:agents_app_toolsource_delete", args=[source.pk])
     assert staff.post(delete, {"post": "yes"}).status_code == 403
-    asked = staff.post(
+    response = staff.post(
         reverse(LIST), {"action": "refresh_tools", "_selected_action": [str(source.pk)]}
     )
-    assert "which only superusers may do" in reported(asked)
+    assert "which only superusers may do" in reported(response)
     assert lines(journal) == []
     web = mcp_sources.address("http://127.0.0.1:1/mcp")
     moved = staff.post(change(web), program(journal, name="web"))

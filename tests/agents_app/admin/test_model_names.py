@@ -51,8 +51,8 @@ def lists(server: WebServer, *names: str) -> None:
 
 def suggested(client: Client, server: WebServer, agent: Agent | None = None, **values: str) -> Any:
     address = reverse(NEW) if agent is None else reverse(STORED, args=[agent.pk])
-    sent = {"provider": "openai_compat", "options__base_url": server.url("/v1"), **values}
-    answer = client.post(address, sent)
+    data = {"provider": "openai_compat", "options__base_url": server.url("/v1"), **values}
+    answer = client.post(address, data)
     assert answer.status_code == 200
     return answer.json()["models"]
 
@@ -101,8 +101,8 @@ def test_a_redirect_to_another_host_gets_no_key(
         settings.UAMP_MODEL_ALLOW_HOSTS = [vendor.place, other.place]
         other.page("/v1/models", '{"data": [{"id": "claude"}]}', "application/json")
         vendor.page("/v1/models", status=302, Location=other.url("/v1/models"))
-        found = suggested(admin_client, vendor, provider="anthropic", key="secret-key")
-        assert found == ["claude"]
+        names = suggested(admin_client, vendor, provider="anthropic", key="secret-key")
+        assert names == ["claude"]
         assert vendor.asked[-1][1]["x-api-key"] == "secret-key"
         assert other.asked[-1][1]["x-api-key"] is None
 
@@ -121,8 +121,8 @@ def test_a_server_without_a_list_suggests_nothing(
 
 def test_a_list_is_bounded(admin_client: Client, vendor: WebServer) -> None:
     lists(vendor, "x" * 201, *(f"model-{number:04}" for number in range(MAX_MODELS + 5)))
-    found = suggested(admin_client, vendor)
-    assert (len(found), found[0]) == (MAX_MODELS, "model-0000")
+    names = suggested(admin_client, vendor)
+    assert (len(names), names[0]) == (MAX_MODELS, "model-0000")
 
 
 @pytest.mark.parametrize(
@@ -157,10 +157,10 @@ def test_looking_up_counts_as_a_trial(
 def test_only_those_who_may_save_the_form_are_answered(vendor: WebServer) -> None:
     agent = Agent.objects.create(name="kept", provider="scripted", options={"script": "echo"})
     client = signed_in(operator("try_agent"))
-    sent = {"provider": "openai_compat", "options__base_url": vendor.url("/v1")}
+    data = {"provider": "openai_compat", "options__base_url": vendor.url("/v1")}
     for address in (reverse(NEW), reverse(STORED, args=[agent.pk])):
-        assert client.post(address, sent).status_code == 403
-    assert client.post(reverse(STORED, args=["agent_none"]), sent).status_code == 403
+        assert client.post(address, data).status_code == 403
+    assert client.post(reverse(STORED, args=["agent_none"]), data).status_code == 403
     assert vendor.asked == []
 
 
@@ -176,7 +176,7 @@ def test_the_form_names_the_address_and_asks_nothing(
     options = {"base_url": vendor.url("/v1")}
     agent = Agent.objects.create(name="kept", provider="openai_compat", model="m", options=options)
     page = admin_client.get(reverse("admin:agents_app_agent_change", args=[quote(agent.pk)]))
-    shown = page.content.decode()
-    assert f'<datalist id="model-list" data-address="{reverse(STORED, args=[agent.pk])}">' in shown
-    assert "agent_form/models.js" in shown
+    html = page.content.decode()
+    assert f'<datalist id="model-list" data-address="{reverse(STORED, args=[agent.pk])}">' in html
+    assert "agent_form/models.js" in html
     assert vendor.asked == []

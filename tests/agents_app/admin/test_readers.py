@@ -121,8 +121,8 @@ def test_a_remote_agent_stays_what_its_owner_chose(
     agent = Agent.objects.create(
         name="helper", owner=factories.user("eve"), options={"pays_per_answer": "1"}, **remote
     )
-    sent = {**remote, "options": '{"pays_per_answer": "1"}', **values}
-    assert "Only eve" in _saved(developer, agent, **sent)[field][0]
+    data = {**remote, "options": '{"pays_per_answer": "1"}', **values}
+    assert "Only eve" in _saved(developer, agent, **data)[field][0]
     agent.refresh_from_db()
     assert (agent.model, agent.secret, agent.options) == ("far", "", {"pays_per_answer": "1"})
 

@@ -89,10 +89,10 @@ def test_a_probe_asks_the_model_for_one_word_and_is_recorded(admin_client: Clien
     trial = page.context["trial"]
     assert [item["text"] for item in trial.output] == ["ready"]
     assert trial.seconds > 0
-    (sent,) = model.requests
-    assert [message["role"] for message in sent["messages"]] == ["user"]
-    assert "tools" not in sent
-    assert 64 in sent.values()
+    (body,) = model.requests
+    assert [message["role"] for message in body["messages"]] == ["user"]
+    assert "tools" not in body
+    assert 64 in body.values()
     record = AuditRecord.objects.get()
     assert (record.action, record.object_id) == ("agent.probed", agent.pk)
     assert record.detail == "Probed it."
@@ -134,10 +134,10 @@ def test_a_trial_that_takes_too_long_is_stopped(admin_client: Client, settings: 
 def test_more_trials_than_allowed_are_refused(admin_client: Client, settings: Settings) -> None:
     settings.UAMP_TRIALS_PER_MINUTE = 2
     agent = quick_agent("parrot", "echo")
-    said = [admin_client.post(address(agent), {"prompt": "a"}) for _ in range(5)]
+    responses = [admin_client.post(address(agent), {"prompt": "a"}) for _ in range(5)]
     # The minute may have changed in between: three are in one of the two.
-    assert max(response.status_code for response in said) == 429
-    refused = next(response for response in said if response.status_code == 429)
+    assert max(response.status_code for response in responses) == 429
+    refused = next(response for response in responses if response.status_code == 429)
     assert "You have run 2 trials in a minute." in refused.content.decode()
     assert refused.context["trial"] is None
 
@@ -248,11 +248,11 @@ def records_when_asked(
     server: ServerAddress, user: User, address_of: Callable[[Agent], str], data: dict[str, Any]
 ) -> list[tuple[str, str]]:
     """Post a trial; return what the audit has of it by the time that the model is asked."""
-    asked, goes_on = threading.Event(), threading.Event()
+    model_asked, goes_on = threading.Event(), threading.Event()
 
     async def answer(exchange: Exchange) -> None:
         await exchange.send(STREAM_HEAD)
-        asked.set()
+        model_asked.set()
         await asyncio.to_thread(goes_on.wait, 15)
         await exchange.finish()
 
@@ -262,7 +262,7 @@ def records_when_asked(
         thread = threading.Thread(target=lambda: web.post(url, data=data))
         thread.start()
         try:
-            assert asked.wait(10)
+            assert model_asked.wait(10)
             return list(AuditRecord.objects.values_list("action", "detail"))
         finally:
             goes_on.set()
@@ -281,12 +281,12 @@ def test_a_trial_is_recorded_before_it_begins(
 
 
 def test_a_wait_for_a_model_delays_no_other_person(server: ServerAddress) -> None:
-    asked, goes_on = threading.Event(), threading.Event()
+    model_asked, goes_on = threading.Event(), threading.Event()
 
     async def answer(exchange: Exchange) -> None:
         await exchange.send(STREAM_HEAD)
         await exchange.delta(content="late")
-        asked.set()
+        model_asked.set()
         await asyncio.to_thread(goes_on.wait, 15)
         await exchange.finish()
 
@@ -298,7 +298,7 @@ def test_a_wait_for_a_model_delays_no_other_person(server: ServerAddress) -> Non
             target=lambda: pages.append(web.post(address(agent), data={"prompt": "Hello"}).text)
         )
         thread.start()
-        assert asked.wait(10)
+        assert model_asked.wait(10)
         listed = other.get(reverse("admin:agents_app_agent_changelist"))
         assert listed.status_code == 200
         assert not pages

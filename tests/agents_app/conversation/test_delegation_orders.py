@@ -62,8 +62,8 @@ async def test_what_is_presented_has_its_caption_and_is_marked_so() -> None:
         for item in outcome.content_items
         if isinstance(item, ImageContent)
     ] == [(ID, "two cats"), (OTHER, "two cats")]
-    one = await presentation.present(Broker(), {"content_ids": [ID]})
-    assert one.result == "The chat sees the content now."
+    presentation_outcome = await presentation.present(Broker(), {"content_ids": [ID]})
+    assert presentation_outcome.result == "The chat sees the content now."
 
 
 @pytest.mark.parametrize(
@@ -106,8 +106,10 @@ async def test_what_no_database_takes_is_replaced_in_words_that_are_kept() -> No
         Keeping(), CALL, {"agent": "worker", "task": "do\0it"}
     )
     assert outcome.result == "call_1: do\N{REPLACEMENT CHARACTER}it"
-    shown = await presentation.present(Broker(), {"content_ids": [ID], "caption": "two\0cats"})
-    (item,) = shown.content_items
+    presentation_outcome = await presentation.present(
+        Broker(), {"content_ids": [ID], "caption": "two\0cats"}
+    )
+    (item,) = presentation_outcome.content_items
     assert isinstance(item, ImageContent)
     assert item.description == "two\N{REPLACEMENT CHARACTER}cats"
 

@@ -55,8 +55,8 @@ def tools() -> list[dict[str, Any]]:
     schema = SCHEMAS.get(WAY, {"type": "object"})
     listed = {"name": "work", "description": "Work\0!", "inputSchema": schema}
     if WAY in RESULTS:
-        said = {"type": "string", "pattern": SLOW}
-        listed["outputSchema"] = {"type": "object", "properties": {"a": said}}
+        slow_property = {"type": "string", "pattern": SLOW}
+        listed["outputSchema"] = {"type": "object", "properties": {"a": slow_property}}
     return [listed, dict(listed)] if WAY == "twice" else [listed]
 
 

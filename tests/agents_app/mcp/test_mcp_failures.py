@@ -165,7 +165,7 @@ def web(settings: Settings) -> Iterator[WebServer]:
 
 
 @pytest.mark.parametrize(
-    ("url", "said"),
+    ("url", "reason"),
     [
         ("http://127.0.0.1:9/mcp", "'http' is not https"),
         ("https://127.0.0.1/mcp", "127.0.0.1 is this server"),
@@ -174,9 +174,9 @@ def web(settings: Settings) -> Iterator[WebServer]:
         ("", "'' is not https"),
     ],
 )
-def test_an_address_that_may_not_be_asked_is_refused(url: str, said: str) -> None:
+def test_an_address_that_may_not_be_asked_is_refused(url: str, reason: str) -> None:
     reported = failure(mcp_sources.address(url))
-    assert said in reported or "names no host" in reported
+    assert reason in reported or "names no host" in reported
     assert SECRET not in reported
 
 
@@ -233,7 +233,7 @@ def test_a_compressed_answer_is_not_unpacked(web: WebServer) -> None:
     bomb = gzip.compress(json.dumps({"jsonrpc": "2.0", "id": 1, "result": {}}).encode())
     url = web.page("/mcp", bomb, "application/json", Content_Encoding="gzip")
     assert failure(mcp_sources.address(url)) == "The connection to web broke."
-    assert {asked["Accept-Encoding"] for _, asked in web.asked} == {"identity"}
+    assert {headers["Accept-Encoding"] for _, headers in web.asked} == {"identity"}
 
 
 def test_an_endless_answer_is_not_kept(web: WebServer, settings: Settings) -> None:

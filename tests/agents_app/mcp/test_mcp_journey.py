@@ -46,7 +46,7 @@ def walker(settings: Settings, journal: Path) -> ToolSource:
     return source
 
 
-def asked(dial: Dial, text: str) -> UampClient:
+def ask(dial: Dial, text: str) -> UampClient:
     """Open a session with the walker and ask it."""
     client = dial()
     client.create_session(agent="walker")
@@ -57,7 +57,7 @@ def asked(dial: Dial, text: str) -> UampClient:
 def test_progress_reaches_the_chat_and_the_result_the_answer(
     dial: Dial, walker: ToolSource
 ) -> None:
-    frames = asked(dial, "4").until("response.done")
+    frames = ask(dial, "4").until("response.done")
     reported = [frame for frame in frames if frame["type"] == "progress"]
     assert {(frame["target"], frame["stage"]) for frame in reported} == {("tool", "call")}
     assert (reported[-1]["percent"], reported[-1]["message"]) == (100, "step 4")
@@ -71,7 +71,7 @@ def test_what_the_server_does_not_take_is_reported_to_the_model(
     dial: Dial, walker: ToolSource, settings: Settings
 ) -> None:
     settings.UAMP_MCP_COMMANDS = []
-    frames = asked(dial, "4").until("response.done")
+    frames = ask(dial, "4").until("response.done")
     assert "The tool failed: The program " in json.dumps(frames[-1])
     assert ToolCall.objects.get().status == "failed"
 
@@ -79,7 +79,7 @@ def test_what_the_server_does_not_take_is_reported_to_the_model(
 def test_a_cancelled_answer_cancels_the_call_at_the_server(
     dial: Dial, walker: ToolSource, journal: Path
 ) -> None:
-    client = asked(dial, "1000")
+    client = ask(dial, "1000")
     # A call reports progress also while its server starts, which has nothing to cancel then.
     wait_until(lambda: "began" in lines(journal), seconds=60)
     client.send("response.cancel")
@@ -96,7 +96,7 @@ def test_a_call_that_may_change_something_waits_for_a_person(
     walker.approval = ToolSourceApproval.WRITES
     walker.save()
     before = len(lines(journal))
-    client = asked(dial, "2")
+    client = ask(dial, "2")
     wait_until(lambda: ToolCall.objects.filter(status="asking").exists())
     frames: list[dict[str, Any]] = client.during(0.5)
     assert "response.done" not in {frame["type"] for frame in frames}

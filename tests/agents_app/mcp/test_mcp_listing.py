@@ -58,14 +58,14 @@ def test_every_name_is_one_that_models_can_say(own_names: set[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("approval", "asked"),
+    ("approval", "expected"),
     [
         ("never", []),
         ("writes", ["demo__write", "demo__again"]),
         ("always", ["demo__read", "demo__write", "demo__again"]),
     ],
 )
-def test_a_person_is_asked_as_the_source_says(approval: str, asked: list[str]) -> None:
+def test_a_person_is_asked_as_the_source_says(approval: str, expected: list[str]) -> None:
     tools = tools_of(
         source(
             listed("read", readOnlyHint=True),
@@ -74,7 +74,7 @@ def test_a_person_is_asked_as_the_source_says(approval: str, asked: list[str]) -
             approval=approval,
         )
     )
-    assert [tool.name for tool in tools if tool.needs_approval] == asked
+    assert [tool.name for tool in tools if tool.needs_approval] == expected
     assert [tool.name for tool in tools if tool.idempotent] == ["demo__read", "demo__again"]
 
 

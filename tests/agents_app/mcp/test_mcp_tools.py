@@ -57,11 +57,11 @@ def demo(request: pytest.FixtureRequest, settings: Settings, journal: Path) -> T
         place, _ = request.getfixturevalue("web")
         settings.UAMP_MCP_PRIVATE_HOSTS = [place]
         source = mcp_sources.address(f"http://{place}/mcp", name="demo")
-    if (known := listings.get(request.param)) is None:
+    if (listing := listings.get(request.param)) is None:
         assert refresh(source)
         listings[request.param] = source.tools, source.server
     else:
-        source.tools, source.server = known
+        source.tools, source.server = listing
         source.refreshed_at = timezone.now()
         source.save()
     return source
@@ -223,9 +223,9 @@ def test_a_flood_of_progress_is_reported_by_its_last(journal: Path) -> None:
     assert refresh(mcp_sources.program(journal, way="flood"))
 
     class Slow(Context):
-        def progress(self, **said: Any) -> None:
+        def progress(self, **report: Any) -> None:
             time.sleep(0.05)
-            super().progress(**said)
+            super().progress(**report)
 
     context = Slow()
     assert call("demo__work", context).result == "wet"
@@ -305,8 +305,8 @@ def test_a_cancelled_call_is_cancelled_at_its_server(
     demo: ToolSource, reported: Callable[[], int]
 ) -> None:
     class Cancelled(Context):
-        def progress(self, **said: Any) -> None:
-            if said["percent"]:
+        def progress(self, **report: Any) -> None:
+            if report["percent"]:
                 raise ToolCancelled
 
     with pytest.raises(ToolCancelled):

@@ -44,14 +44,14 @@ def test_a_page_is_fetched_and_its_progress_reported(web: WebServer) -> None:
     url = web.page("/a?b=c", "x" * LIMIT, "Text/HTML; Charset='Latin-1'; x=y")
     hosts: list[str] = []
     reported: list[tuple[int, int | None]] = []
-    got = fetch(
+    fetched = fetch(
         url,
         policy(web),
         headers={"User-Agent": "tests"},
         on_host=hosts.append,
         on_bytes=lambda received, total: reported.append((received, total)),
     )
-    assert got == Fetched(
+    assert fetched == Fetched(
         url=url, status=200, media_type="text/html", charset="Latin-1", data=b"x" * LIMIT
     )
     assert hosts == ["127.0.0.1"]
@@ -79,12 +79,12 @@ def test_a_name_is_looked_up_once_and_the_connection_goes_there(web: WebServer) 
     web.page("/", "here")
     answers = [["127.0.0.1"], ["127.0.0.2"]]
     place = f"page.example:{web.port}"
-    got = fetch(
+    fetched = fetch(
         f"http://{place}/",
         policy(places=[place]),
         resolve=lambda _host, _port, _seconds: answers.pop(0),
     )
-    assert got.data == b"here"
+    assert fetched.data == b"here"
     assert len(answers) == 1
     assert web.asked[0][1]["Host"] == place
 
@@ -104,12 +104,12 @@ def test_a_name_with_one_private_address_is_refused_before_any_connection(
 def test_the_next_address_is_tried_when_one_takes_no_connection(web: WebServer) -> None:
     web.page("/", "here")
     place = f"page.example:{web.port}"
-    got = fetch(
+    fetched = fetch(
         f"http://{place}/",
         policy(places=[place]),
         resolve=lambda _host, _port, _seconds: ["127.0.0.9", "::1", "127.0.0.1"],
     )
-    assert got.data == b"here"
+    assert fetched.data == b"here"
 
 
 # --- TLS ---
@@ -126,8 +126,8 @@ def test_tls_names_the_host_and_checks_its_certificate(tmp_path: Path) -> None:
         def resolve(_host: str, _port: int, _seconds: float) -> Sequence[str]:
             return ["127.0.0.1"]
 
-        got = fetch(f"https://{places[0]}/", allowed, tls=trust, resolve=resolve)
-        assert got.data == b"secret"
+        fetched = fetch(f"https://{places[0]}/", allowed, tls=trust, resolve=resolve)
+        assert fetched.data == b"secret"
         assert (web.names, web.asked[0][1]["Host"]) == (["page.example"], places[0])
         with pytest.raises(Unreachable) as other:
             fetch(f"https://{places[1]}/", allowed, tls=trust, resolve=resolve)
@@ -145,8 +145,8 @@ def test_tls_names_the_host_and_checks_its_certificate(tmp_path: Path) -> None:
 def test_redirects_are_followed(status: int, web: WebServer) -> None:
     web.page("/b/c", "end")
     web.redirect("/b/a", "c#part", status)
-    got = fetch(web.redirect("/", "/b/a", status), policy(web))
-    assert (got.url, got.data) == (web.url("/b/c"), b"end")
+    fetched = fetch(web.redirect("/", "/b/a", status), policy(web))
+    assert (fetched.url, fetched.data) == (web.url("/b/c"), b"end")
 
 
 def test_three_redirects_are_followed_and_a_fourth_is_not(web: WebServer) -> None:
@@ -178,13 +178,13 @@ def test_a_redirect_is_checked_like_the_first_address(
 
 
 def test_credentials_stay_with_the_place_they_were_for(web: WebServer) -> None:
-    sent = {"Authorization": "Bearer x", "Cookie": "a=b", "X-Other": "1"}
+    request_headers = {"Authorization": "Bearer x", "Cookie": "a=b", "X-Other": "1"}
     with web_server() as other:
         web.redirect("/", "/same")
         web.redirect("/same", other.url("/there"))
         other.redirect("/there", web.url("/back"))
         web.page("/back", "end")
-        fetch(web.url("/"), policy(web, other), headers=sent)
+        fetch(web.url("/"), policy(web, other), headers=request_headers)
         reported = [
             (headers["Authorization"], headers["Cookie"], headers["X-Other"])
             for _, headers in (*web.asked[:2], *other.asked, *web.asked[2:])
@@ -230,8 +230,10 @@ def test_a_body_that_never_ends_is_cut_off(web: WebServer) -> None:
 
 
 def test_a_packed_body_is_unpacked_up_to_the_limit(web: WebServer) -> None:
-    got = fetch(web.page("/", gzip.compress(b"y" * LIMIT), Content_Encoding="gzip"), policy(web))
-    assert got.data == b"y" * LIMIT
+    fetched = fetch(
+        web.page("/", gzip.compress(b"y" * LIMIT), Content_Encoding="gzip"), policy(web)
+    )
+    assert fetched.data == b"y" * LIMIT
     bomb = gzip.compress(b"y" * (50 * 1024 * 1024))
     assert len(bomb) < LIMIT
     tracemalloc.start()

@@ -93,8 +93,8 @@ def refusal(url: str, policy: Policy = PUBLIC) -> str:
     ],
 )
 def test_https_on_its_ports_may_be_asked(url: str, host: str, port: int) -> None:
-    found = target(url)
-    assert (found.host, found.port, found.is_allowed) == (host, port, False)
+    place = target(url)
+    assert (place.host, place.port, place.is_allowed) == (host, port, False)
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,7 @@ def test_an_answer_is_read_only_if_it_is_wanted_and_fits() -> None:
         place = server.origin.removeprefix("http://")
         policy = Policy(allowed=frozenset({place}), seconds=60, max_bytes=5)
         assert post(server.origin, policy, body=b"three", headers={}) == Posted(409)
-        found = post(server.origin, policy, body=b"three", headers={}, reads_answer=True)
-        assert found == Posted(409, data=b"three")
+        answer = post(server.origin, policy, body=b"three", headers={}, reads_answer=True)
+        assert answer == Posted(409, data=b"three")
         with pytest.raises(TooLarge):
             post(server.origin, policy, body=b"eleven", headers={}, reads_answer=True)

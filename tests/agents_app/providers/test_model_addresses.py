@@ -119,19 +119,19 @@ async def test_a_connection_goes_to_the_address_that_was_looked_up_for_it(
     assert looked_up == [("model.example", wire.port)] * 2, "each connection has its own look-up"
 
 
-@pytest.mark.parametrize("found", [["10.0.0.1"], ["93.184.215.14", "10.0.0.1"], []])
+@pytest.mark.parametrize("resolved", [["10.0.0.1"], ["93.184.215.14", "10.0.0.1"], []])
 async def test_a_name_one_of_whose_addresses_is_inside_is_not_connected_to(
-    found: list[str], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    resolved: list[str], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def look_up(*_: object) -> list[str]:
-        return found
+        return resolved
 
     monkeypatch.setattr(addresses, "look_up_async", look_up)
     model = build_model(agent(base_url="https://model.example/v1"))
     with caplog.at_level(logging.WARNING), pytest.raises(UPPError) as caught:
         await llm(model=model).stream("hello").turn()
     await close_providers()
-    assert "leads to 10.0.0.1" in caplog.text or not found
+    assert "leads to 10.0.0.1" in caplog.text or not resolved
     assert "10.0.0.1" not in str(caught.value)
 
 

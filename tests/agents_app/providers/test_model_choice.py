@@ -32,16 +32,16 @@ def _no_model(monkeypatch: pytest.MonkeyPatch) -> None:
 class Listing:
     """A server that lists models: where it is, what it says, and what it was asked."""
 
-    def __init__(self, said: object, status: int = 200) -> None:
-        self.said, self.status = said, status
+    def __init__(self, answer: object, status: int = 200) -> None:
+        self.said, self.status = answer, status
         self.url = ""
         self.asked: list[tuple[str, dict[str, str]]] = []
 
 
 @contextmanager
-def listing(said: object, status: int = 200) -> Iterator[Listing]:
+def listing(answer: object, status: int = 200) -> Iterator[Listing]:
     """Serve a list of models."""
-    reported = Listing(said, status)
+    reported = Listing(answer, status)
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -132,7 +132,7 @@ def test_google_is_asked_for_models_that_generate(monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.parametrize(
-    ("said", "status", "what"),
+    ("answer", "status", "what"),
     [
         ({"data": []}, 200, "lists no model that chats"),
         ({"data": [{"id": "text-embedding-3"}]}, 200, "lists no model that chats"),
@@ -143,9 +143,9 @@ def test_google_is_asked_for_models_that_generate(monkeypatch: pytest.MonkeyPatc
     ],
 )
 def test_a_list_without_a_model_is_said_in_words_for_an_operator(
-    said: object, status: int, what: str, monkeypatch: pytest.MonkeyPatch
+    answer: object, status: int, what: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with listing(said, status) as server:
+    with listing(answer, status) as server:
         place = server.url.removeprefix("http://")
         monkeypatch.setenv("OPENAI_BASE_URL", f"http://user:sk-secret@{place}/v1")
         monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")

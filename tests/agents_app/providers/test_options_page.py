@@ -16,8 +16,8 @@ ROWS = re.findall(
 
 @pytest.mark.parametrize("provider", [*ModelProvider.values, "connected"])
 def test_the_page_has_the_options_of_each_provider(provider: str) -> None:
-    own = provider if provider in {ModelProvider.SCRIPTED, "connected"} else "a model"
-    kinds = {"all", own}
+    own_kind = provider if provider in {ModelProvider.SCRIPTED, "connected"} else "a model"
+    kinds = {"all", own_kind}
     if provider == ModelProvider.OPENAI_REALTIME:
         kinds.add("Realtime")
     page = [name for name, kind in ROWS if kind in kinds]

@@ -150,12 +150,12 @@ async def test_a_client_chooses_among_allowed_models_only() -> None:
 
 
 def test_models_of_one_server_share_it() -> None:
-    one, two, other = (
+    first, second, other = (
         http_model(spec(provider=provider, model="m", options={"base_url": "http://b/v1"}))
         for provider in ("openai_compat", "openai_compat", "anthropic")
     )
-    assert one.server is two.server
-    assert other.server is not one.server
+    assert first.server is second.server
+    assert other.server is not first.server
 
 
 def test_the_version_of_an_api_is_an_option_and_requests_are_retried() -> None:
@@ -215,7 +215,7 @@ def test_an_effort_of_reasoning_is_what_the_model_may_think_with() -> None:
 
 
 @pytest.mark.parametrize(
-    ("provider", "params", "asked", "sent"),
+    ("provider", "params", "request_params", "expected"),
     [
         ("openai_compat", {}, {}, {"max_tokens": 100}),
         ("openai_compat", {"max_tokens": 50}, {}, {"max_tokens": 50}),
@@ -243,10 +243,10 @@ def test_an_effort_of_reasoning_is_what_the_model_may_think_with() -> None:
     ],
 )
 def test_no_request_asks_for_more_tokens_than_the_agent_may_write(
-    provider: str, params: dict[str, Any], asked: dict[str, Any], sent: dict[str, Any]
+    provider: str, params: dict[str, Any], request_params: dict[str, Any], expected: dict[str, Any]
 ) -> None:
     agent = spec(provider=provider, options={"params": params}, max_output_tokens=100)
-    assert vendor_params(agent, asked) == sent
+    assert vendor_params(agent, request_params) == expected
 
 
 def test_a_request_is_limited_under_the_name_of_the_agents_parameters() -> None:
@@ -310,7 +310,7 @@ def test_a_secret_of_the_server_is_never_sent_as_a_providers_key(
 
 
 @pytest.mark.parametrize(
-    ("provider", "extensions", "sent"),
+    ("provider", "extensions", "expected"),
     [
         ("anthropic", {"thinking": True}, {"thinking": {"type": "enabled", "budget_tokens": 4096}}),
         ("anthropic", {"thinking": False}, {"thinking": {"type": "disabled"}}),
@@ -332,8 +332,8 @@ def test_a_secret_of_the_server_is_never_sent_as_a_providers_key(
     ],
 )
 def test_options_by_vendor_have_the_vendors_names(
-    provider: str, extensions: dict[str, Any], sent: dict[str, Any]
+    provider: str, extensions: dict[str, Any], expected: dict[str, Any]
 ) -> None:
     vendor = {"openai_compat": "openai"}.get(provider, provider)
-    asked = {"extensions": {vendor: extensions, "other": {"top_p": 1}}}
-    assert vendor_params(spec(provider=provider), asked) == sent
+    request_params = {"extensions": {vendor: extensions, "other": {"top_p": 1}}}
+    assert vendor_params(spec(provider=provider), request_params) == expected

@@ -46,8 +46,8 @@ async def play(
     items: tuple[ContentItem, ...] = (),
 ) -> list[Step]:
     """Return the steps that an agent's script plays."""
-    asked = Message(role="user", content=text, content_items=items or None)
-    conversation = await to_conversation([asked], agent_name=name)
+    message = Message(role="user", content=text, content_items=items or None)
+    conversation = await to_conversation([message], agent_name=name)
     messages = (*conversation.messages, *output_messages(resume))
     request = LLMRequest(messages=messages, tools=tools)
     spec = AgentSpec(id="a", name=name, delegates=(("darkroom", "edits pictures"),))
@@ -86,7 +86,7 @@ async def test_a_long_answer_has_a_bounded_number_of_pieces(name: str, words: in
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "echoed"),
     [
         ("@echo hello", "hello"),
         ("  @Echo, hello", "hello"),
@@ -99,17 +99,17 @@ async def test_a_long_answer_has_a_bounded_number_of_pieces(name: str, words: in
         ("", "There are no words to say back."),
     ],
 )
-async def test_echo_leaves_its_own_mention_out(text: str, said: str) -> None:
-    assert text_of(await play("echo", text)) == said
+async def test_echo_leaves_its_own_mention_out(text: str, echoed: str) -> None:
+    assert text_of(await play("echo", text)) == echoed
 
 
 @pytest.mark.parametrize("name", ["echo", "slow", "thinker", "guide", "tool-user", "report"])
 async def test_an_interrupted_answer_goes_on_where_it_was(name: str) -> None:
-    whole = text_of(await play(name))
-    said = whole[: len(whole) // 2]
-    said = said[: said.rindex(" ")] if name == "slow" else said
-    rest = await play(name, resume=(TextContent(text=said),))
-    assert said + text_of(rest) == whole
+    full_text = text_of(await play(name))
+    beginning = full_text[: len(full_text) // 2]
+    beginning = beginning[: beginning.rindex(" ")] if name == "slow" else beginning
+    rest = await play(name, resume=(TextContent(text=beginning),))
+    assert beginning + text_of(rest) == full_text
     assert not any(isinstance(step, Reasoning) for step in rest)
 
 
@@ -126,14 +126,14 @@ async def test_tool_user_calls_the_first_tool_with_the_text() -> None:
     assert (step.name, step.arguments) == ("weather", {"query": "how warm is it?"})
 
 
-@pytest.mark.parametrize(("is_error", "said"), [(False, "answered"), (True, "failed")])
-async def test_tool_user_reports_the_result(is_error: bool, said: str) -> None:  # noqa: FBT001 a parameter of the test
+@pytest.mark.parametrize(("is_error", "verb"), [(False, "answered"), (True, "failed")])
+async def test_tool_user_reports_the_result(is_error: bool, verb: str) -> None:  # noqa: FBT001 a parameter of the test
     answered = result('{"temp":22}', is_error=is_error)
     steps = await play("tool-user", tools=(ASKED,), resume=answered)
-    assert text_of(steps) == f'The tool {said}: {{"temp":22}}'
+    assert text_of(steps) == f'The tool {verb}: {{"temp":22}}'
     half = (*answered, TextContent(text="The tool "))
     assert text_of(await play("tool-user", tools=(ASKED,), resume=half)) == (
-        f'{said}: {{"temp":22}}'
+        f'{verb}: {{"temp":22}}'
     )
 
 
@@ -191,7 +191,7 @@ PICTURE = ImageContent(
 
 
 def called(
-    name: str, text: str, *, made: bool = False, is_error: bool = False
+    name: str, text: str, *, makes_picture: bool = False, is_error: bool = False
 ) -> list[ContentItem]:
     """Return a call of a tool and its result, as a response keeps them."""
     return [
@@ -201,7 +201,7 @@ def called(
                 call_id=f"call_{name}",
                 result=text,
                 is_error=is_error,
-                content_items=(PICTURE,) if made else None,
+                content_items=(PICTURE,) if makes_picture else None,
             )
         ),
     ]
@@ -214,16 +214,16 @@ async def test_the_studio_gives_the_picture_to_the_darkroom_and_shows_what_comes
         "delegate",
         {"agent": "darkroom", "task": "make it grey", "attachments": [CONTENT]},
     )
-    delegated = called("delegate", "The new picture is grey.", made=True)
-    (shown,) = await play("studio", "make it grey", items=(PICTURE,), resume=delegated)
-    assert isinstance(shown, Call)
-    assert (shown.name, shown.arguments) == (
+    delegated = called("delegate", "The new picture is grey.", makes_picture=True)
+    (present_call,) = await play("studio", "make it grey", items=(PICTURE,), resume=delegated)
+    assert isinstance(present_call, Call)
+    assert (present_call.name, present_call.arguments) == (
         "present",
         {"content_ids": [CONTENT], "caption": "a.png, grey"},
     )
     presented = [*delegated, *called("present", "The chat sees the content now.")]
-    said = await play("studio", "make it grey", items=(PICTURE,), resume=presented)
-    assert text_of(said) == "Here it is. The new picture is grey."
+    steps = await play("studio", "make it grey", items=(PICTURE,), resume=presented)
+    assert text_of(steps) == "Here it is. The new picture is grey."
 
 
 async def test_the_studio_says_what_went_wrong() -> None:
@@ -233,7 +233,7 @@ async def test_the_studio_says_what_went_wrong() -> None:
         "darkroom could not finish."
     )
     hidden = [
-        *called("delegate", "Done.", made=True),
+        *called("delegate", "Done.", makes_picture=True),
         *called("present", "Nothing was shown.", is_error=True),
     ]
     assert text_of(await play("studio", items=(PICTURE,), resume=hidden)) == (
@@ -242,7 +242,7 @@ async def test_the_studio_says_what_went_wrong() -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "changes"),
+    ("text", "changes"),
     [
         ("make it black and white", {"grayscale": True}),
         ("in GREY please, more contrast", {"grayscale": True, "contrast": 1.6}),
@@ -253,14 +253,14 @@ async def test_the_studio_says_what_went_wrong() -> None:
         ('write "A grey day" below', {"caption": "A grey day"}),
     ],
 )
-async def test_the_darkroom_does_what_the_words_say(asked: str, changes: dict[str, Any]) -> None:
-    (step,) = await play("darkroom", asked, items=(PICTURE,))
+async def test_the_darkroom_does_what_the_words_say(text: str, changes: dict[str, Any]) -> None:
+    (step,) = await play("darkroom", text, items=(PICTURE,))
     assert isinstance(step, Call)
     assert (step.name, step.arguments) == ("edit_picture", {"content_id": CONTENT, **changes})
 
 
 async def test_the_darkroom_says_what_it_did_and_what_it_can_do() -> None:
-    done = called("edit_picture", "The new picture is grey.", made=True)
+    done = called("edit_picture", "The new picture is grey.", makes_picture=True)
     assert text_of(await play("darkroom", "grey", items=(PICTURE,), resume=done)) == (
         "The new picture is grey."
     )
@@ -277,7 +277,7 @@ async def test_report_without_a_file_says_how_to_attach_one() -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "said"),
+    ("question", "excerpt"),
     [
         ("what can you do?", "The agents of the demo need no model"),
         ("how do I upload a file?", "**Files**"),
@@ -286,18 +286,18 @@ async def test_report_without_a_file_says_how_to_attach_one() -> None:
         ("is there an API?", "session.create"),
     ],
 )
-async def test_the_guide_says_that_there_is_no_model_and_helps(asked: str, said: str) -> None:
-    answer = text_of(await play("guide", asked))
+async def test_the_guide_says_that_there_is_no_model_and_helps(question: str, excerpt: str) -> None:
+    answer = text_of(await play("guide", question))
     assert answer.startswith("No model is connected to me yet")
     # Most readers would be refused there.
     assert "/connect-model" not in answer
-    assert said in answer
+    assert excerpt in answer
     # Agents that it mentioned would answer its answer, and ask the person to pay.
     assert mentioned_names(answer, DEMO_AGENTS) == set()
 
 
 @pytest.mark.parametrize(
-    ("asked", "said"),
+    ("question", "excerpt"),
     [
         ("Was kannst du?", "Die Agenten der Demo brauchen kein Modell"),
         ("Was ist das hier?", "Die Agenten der Demo brauchen kein Modell"),
@@ -308,18 +308,21 @@ async def test_the_guide_says_that_there_is_no_model_and_helps(asked: str, said:
         ("Gibt es eine Schnittstelle?", "**Programme** sprechen"),
     ],
 )
-async def test_the_guide_answers_a_german_question_in_german(asked: str, said: str) -> None:
-    answer = text_of(await play("guide", asked))
+async def test_the_guide_answers_a_german_question_in_german(question: str, excerpt: str) -> None:
+    answer = text_of(await play("guide", question))
     assert answer.startswith("Mit mir ist noch kein Modell verbunden")
     assert "/connect-model" not in answer
-    assert said in answer
+    assert excerpt in answer
     assert mentioned_names(answer, DEMO_AGENTS) == set()
 
 
 async def test_an_interrupted_german_answer_of_the_guide_goes_on_in_german() -> None:
-    whole = text_of(await play("guide", "Was kannst du?"))
-    begun = (TextContent(text=whole[:100]),)
-    assert whole[:100] + text_of(await play("guide", "Was kannst du?", resume=begun)) == whole
+    full_text = text_of(await play("guide", "Was kannst du?"))
+    beginning = (TextContent(text=full_text[:100]),)
+    assert (
+        full_text[:100] + text_of(await play("guide", "Was kannst du?", resume=beginning))
+        == full_text
+    )
 
 
 async def test_the_guide_answers_in_english_whatever_language_a_thread_had() -> None:
@@ -330,10 +333,10 @@ async def test_the_guide_answers_in_english_whatever_language_a_thread_had() -> 
 
 
 async def test_the_guide_names_what_a_person_can_try_and_where() -> None:
-    named = re.findall(r"`@([\w-]+)`", text_of(await play("guide", "what can you do?")))
-    assert {"assistant", *named[:3]} == set(CHAT_AGENTS)
+    mentions = re.findall(r"`@([\w-]+)`", text_of(await play("guide", "what can you do?")))
+    assert {"assistant", *mentions[:3]} == set(CHAT_AGENTS)
     # One works for other agents, one with tools that a program declares.
-    assert set(named) == set(DEMO_AGENTS) - {"darkroom", "tool-user"}
+    assert set(mentions) == set(DEMO_AGENTS) - {"darkroom", "tool-user"}
 
 
 def test_no_question_was_asked() -> None:

@@ -11,12 +11,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-def pages(found: Mapping[str, Any]) -> type[QuietHandler]:
+def pages(values: Mapping[str, Any]) -> type[QuietHandler]:
     """Return a handler that answers with these JSON values by their paths."""
 
     class Pages(QuietHandler):
         def do_GET(self) -> None:  # noqa: N802 the base class calls it
-            value = found.get(self.path)
+            value = values.get(self.path)
             body = value if isinstance(value, bytes) else json.dumps(value).encode()
             self.send_response(404 if value is None else 200)
             self.send_header("Content-Length", str(len(body)))

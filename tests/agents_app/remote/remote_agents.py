@@ -33,7 +33,7 @@ async def remote_spec(url: str, **fields: Any) -> AgentSpec:
     return await sync_to_async(get_spec)(agent.pk)
 
 
-def asked(text: str = "hello", **values: Any) -> RunRequest:
+def request_of(text: str = "hello", **values: Any) -> RunRequest:
     """Return a request of one message."""
     values.setdefault("history", [Message(role="user", content=text)])
     return RunRequest(response_id="r1", **values)
@@ -43,23 +43,25 @@ async def run(
     spec: AgentSpec, request: RunRequest, *, broker: Broker | None = None
 ) -> tuple[list[Event | str], RunFinished]:
     """Return what a run shows, and its end."""
-    shown: list[Event | str] = []
+    events: list[Event | str] = []
     try:
-        end = await run_agent(spec, request, shown.append, broker=broker or Broker(), media=Media())
+        end = await run_agent(
+            spec, request, events.append, broker=broker or Broker(), media=Media()
+        )
     finally:
         await close_remotes()
-    return shown, end
+    return events, end
 
 
 async def failure(spec: AgentSpec, request: RunRequest) -> tuple[list[Event | str], AgentError]:
     """Return what a run shows that fails, and its error."""
-    shown: list[Event | str] = []
+    events: list[Event | str] = []
     with pytest.raises(AgentError) as caught:
-        await run_agent(spec, request, shown.append, broker=Broker(), media=Media())
+        await run_agent(spec, request, events.append, broker=Broker(), media=Media())
     await close_remotes()
-    return shown, caught.value
+    return events, caught.value
 
 
-def text_of(shown: list[Event | str]) -> str:
+def text_of(events: list[Event | str]) -> str:
     """Return the text of an answer."""
-    return "".join(piece for piece in shown if isinstance(piece, str))
+    return "".join(piece for piece in events if isinstance(piece, str))

@@ -15,7 +15,7 @@ from agents_app.providers import addresses
 from agents_app.remote import health
 from agents_app.selectors import get_spec
 from agents_app.tools.registry import ToolOutcome
-from tests.agents_app.remote.remote_agents import asked, failure, remote_spec, run, text_of
+from tests.agents_app.remote.remote_agents import failure, remote_spec, request_of, run, text_of
 from tests.agents_app.run_context import Broker
 from tests.agents_app.web_server import write_certificate
 from tests.upp.wire_server import STREAM_HEAD, Exchange, serve
@@ -48,7 +48,7 @@ async def answer(exchange: Exchange) -> None:
 async def test_it_is_asked_with_its_key_and_its_answer_is_shown() -> None:
     async with serve(answer) as wire:
         spec = await remote_spec(wire.url, key="sesame-open", model="their-agent")
-        shown, end = await run(spec, asked(instructions="Be brief."))
+        events, end = await run(spec, request_of(instructions="Be brief."))
 
     (exchange,) = wire.exchanges
     assert "POST /v1/chat/completions" in exchange.head
@@ -56,9 +56,9 @@ async def test_it_is_asked_with_its_key_and_its_answer_is_shown() -> None:
     assert "X-UAMP-Hops: 1" in exchange.head
     assert exchange.body["model"] == "their-agent"
     assert [m["role"] for m in exchange.body["messages"]] == ["system", "user"]
-    assert text_of(shown) == "Hello there"
-    assert [e.content for e in shown if isinstance(e, Thinking)] == ["hm"]
-    (used,) = [e.delta for e in shown if isinstance(e, UsageDelta)]
+    assert text_of(events) == "Hello there"
+    assert [e.content for e in events if isinstance(e, Thinking)] == ["hm"]
+    (used,) = [e.delta for e in events if isinstance(e, UsageDelta)]
     assert (used.input_tokens, used.output_tokens) == (7, 3)
     assert (end.finish_reason, end.model) == ("stop", "their-agent")
 
@@ -77,10 +77,10 @@ async def test_a_tool_of_the_client_is_called_and_its_result_goes_back() -> None
     broker = Broker(answer=lambda _call: ToolOutcome(result="4 degrees"))
     async with serve(calls) as wire:
         spec = await remote_spec(wire.url)
-        shown, _ = await run(spec, asked(tools=[WEATHER]), broker=broker)
+        events, _ = await run(spec, request_of(tools=[WEATHER]), broker=broker)
     assert [call.name for call in broker.calls] == ["weather"]
     assert wire.exchanges[1].body["messages"][-1]["content"] == "4 degrees"
-    assert text_of(shown) == "It is cold."
+    assert text_of(events) == "It is cold."
 
 
 async def test_tokens_that_were_neither_sent_nor_said_are_not_believed() -> None:
@@ -92,8 +92,8 @@ async def test_tokens_that_were_neither_sent_nor_said_are_not_believed() -> None
         await exchange.finish()
 
     async with serve(lies) as wire:
-        shown, _ = await run(await remote_spec(wire.url), asked())
-    (used,) = [e.delta for e in shown if isinstance(e, UsageDelta)]
+        events, _ = await run(await remote_spec(wire.url), request_of())
+    (used,) = [e.delta for e in events if isinstance(e, UsageDelta)]
     assert 0 < (used.input_tokens or 0) < 1000
     assert 0 < (used.output_tokens or 0) < 1000
 
@@ -153,12 +153,12 @@ async def many_events(exchange: Exchange) -> None:
 
 async def refused(exchange: Exchange) -> None:
     """Refuse the key, and quote it."""
-    said = b'{"error": {"message": "sesame-open is no key", "code": "invalid_api_key"}}'
-    await exchange.refuse("401 Unauthorized", said)
+    body = b'{"error": {"message": "sesame-open is no key", "code": "invalid_api_key"}}'
+    await exchange.refuse("401 Unauthorized", body)
 
 
 @pytest.mark.parametrize(
-    ("misbehave", "code", "kept"),
+    ("misbehave", "code", "text"),
     [
         (nothing, "agent_offline", ""),
         (half, "agent_offline", "Hel"),
@@ -173,15 +173,15 @@ async def refused(exchange: Exchange) -> None:
     ],
 )
 async def test_what_goes_wrong_over_there_is_a_typed_error_here(
-    settings: Settings, misbehave: Callable[[Exchange], Awaitable[None]], code: str, kept: str
+    settings: Settings, misbehave: Callable[[Exchange], Awaitable[None]], code: str, text: str
 ) -> None:
     settings.UAMP_REMOTE_ANSWER_BYTES = 2 * 1024 * 1024
     settings.UAMP_REMOTE_EVENTS = 1000
     async with serve(misbehave) as wire:
         spec = await remote_spec(wire.url, key="sesame-open", options={"timeout": 1})
-        shown, error = await failure(spec, asked())
+        events, error = await failure(spec, request_of())
     assert error.code == code
-    assert text_of(shown) == kept
+    assert text_of(events) == text
     assert "far" in error.message
     assert "127.0.0.1" not in error.message
     row = await Agent.objects.aget(pk=spec.id)
@@ -198,8 +198,8 @@ async def test_a_second_answer_is_not_read() -> None:
         await exchange.finish()
 
     async with serve(twice) as wire:
-        shown, _ = await run(await remote_spec(wire.url), asked())
-    assert text_of(shown) == "Hello there"
+        events, _ = await run(await remote_spec(wire.url), request_of())
+    assert text_of(events) == "Hello there"
 
 
 async def test_cancelling_the_run_closes_the_request() -> None:
@@ -211,7 +211,7 @@ async def test_cancelling_the_run_closes_the_request() -> None:
         closed.set()
 
     async with serve(never) as wire:
-        task = asyncio.create_task(run(await remote_spec(wire.url), asked()))
+        task = asyncio.create_task(run(await remote_spec(wire.url), request_of()))
         await asyncio.wait_for(asked_for.wait(), 30)
         task.cancel()
         await asyncio.wait([task], timeout=30)
@@ -229,10 +229,10 @@ async def test_a_certificate_has_an_authority_and_is_good_today(
     tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     tls.load_cert_chain(file)
     async with serve(answer, tls=tls) as wire:
-        _, error = await failure(await remote_spec(wire.url), asked())
+        _, error = await failure(await remote_spec(wire.url), request_of())
     assert error.code == "agent_offline"
-    said = "expired" if ends_in < timedelta() else "self-signed"
-    assert said in error.cause.replace("self signed", "self-signed")
+    reason = "expired" if ends_in < timedelta() else "self-signed"
+    assert reason in error.cause.replace("self signed", "self-signed")
     assert not wire.exchanges
 
 
@@ -242,7 +242,7 @@ async def test_a_certificate_has_an_authority_and_is_good_today(
 async def test_an_inside_host_is_not_called(settings: Settings, url: str) -> None:
     settings.UAMP_REMOTE_ALLOW_HOSTS = []
     spec = await sync_to_async(_row)(url)
-    _, error = await failure(await sync_to_async(get_spec)(spec.pk), asked())
+    _, error = await failure(await sync_to_async(get_spec)(spec.pk), request_of())
     assert error.code in {"provider_error", "agent_offline"}
     assert "reach" not in error.message
 
@@ -262,17 +262,17 @@ async def test_an_agent_that_fails_again_and_again_is_left_alone_until_it_answer
     async with serve(moody) as wire:
         spec = await remote_spec(wire.url)
         for _ in range(health.FAILURES):
-            await failure(await sync_to_async(get_spec)(spec.id), asked())
+            await failure(await sync_to_async(get_spec)(spec.id), request_of())
         row = await Agent.objects.aget(pk=spec.id)
         assert (row.failures, row.is_online) == (health.FAILURES, False)
 
-        _, error = await failure(await sync_to_async(get_spec)(spec.id), asked())
+        _, error = await failure(await sync_to_async(get_spec)(spec.id), request_of())
         assert (error.code, len(wire.exchanges)) == ("agent_offline", health.FAILURES)
         assert 0 < (error.retry_after or 0) <= health.FIRST_PAUSE
 
         await sync_to_async(_end_pause)(row)
         is_well = True
-        await run(await sync_to_async(get_spec)(spec.id), asked())
+        await run(await sync_to_async(get_spec)(spec.id), request_of())
     row = await Agent.objects.aget(pk=spec.id)
     assert (row.failures, row.retry_at, row.is_online) == (0, None, True)
     assert row.last_error, "the last error stays to be read"
@@ -294,10 +294,10 @@ async def test_a_request_that_passed_many_servers_is_passed_on_no_further(
     settings.UAMP_REMOTE_HOPS = 2
     async with serve(answer) as wire:
         spec = await remote_spec(wire.url)
-        await run(spec, asked(servers=1))
-        _, error = await failure(spec, asked(servers=2))
+        await run(spec, request_of(servers=1))
+        _, error = await failure(spec, request_of(servers=2))
     assert error.code == "too_many_hops"
-    assert ["X-UAMP-Hops: 2" in one.head for one in wire.exchanges] == [True]
+    assert ["X-UAMP-Hops: 2" in exchange.head for exchange in wire.exchanges] == [True]
 
 
 async def test_a_key_does_not_follow_to_another_place() -> None:
@@ -305,7 +305,7 @@ async def test_a_key_does_not_follow_to_another_place() -> None:
         spec = await remote_spec(wire.url, key="sesame-open")
         await Agent.objects.filter(pk=spec.id).aupdate(url=other.url)
         await sync_to_async(_forget)(spec.id)
-        await run(await sync_to_async(get_spec)(spec.id), asked())
+        await run(await sync_to_async(get_spec)(spec.id), request_of())
     assert "Authorization" not in other.exchanges[0].head
 
 

@@ -33,13 +33,13 @@ if TYPE_CHECKING:
 def test_an_agent_of_a_server_like_this_one_says_everything(
     demo: ServerAddress, alice: Person
 ) -> None:
-    found = discover(f"{demo.http}/agents/paid-echo", alice.key)
-    assert found.name == "paid-echo"
-    assert found.pricing["per_answer"] == "0.02"
-    assert {way.protocol for way in found.ways} == {
+    facts = discover(f"{demo.http}/agents/paid-echo", alice.key)
+    assert facts.name == "paid-echo"
+    assert facts.pricing["per_answer"] == "0.02"
+    assert {way.protocol for way in facts.ways} == {
         "a2a", "a2a_03", "acp", "ag_ui", "completions", "responses", "uamp", "uamp_http",
     }  # fmt: skip
-    assert {way.url for way in found.ways if way.protocol == "a2a"} == {
+    assert {way.url for way in facts.ways if way.protocol == "a2a"} == {
         f"{demo.http}/agents/paid-echo/a2a"
     }
 
@@ -56,10 +56,10 @@ def test_a_card_and_a_list_of_models_are_read() -> None:
     with serving(
         LocalServer(pages({"/.well-known/agent-card.json": card, "/v1/models": models}))
     ) as other:
-        found = discover(other.origin)
+        facts = discover(other.origin)
         api = discover(f"{other.origin}/v1")
-    assert (found.name, found.description) == ("Weather", "Knows the weather.")
-    ways = {(way.protocol, way.url, way.model, way.streams) for way in found.ways}
+    assert (facts.name, facts.description) == ("Weather", "Knows the weather.")
+    ways = {(way.protocol, way.url, way.model, way.streams) for way in facts.ways}
     assert ways == {
         ("a2a_03", "http://127.0.0.1:1/rpc", "", False),
         ("completions", f"{other.origin}/v1", "a", True),
@@ -113,7 +113,9 @@ def test_an_operator_pastes_an_address_and_saves_what_was_found(
     text = page.content.decode()
     assert "paid-echo" in text
     assert "UAMP (WebSocket)" in text
-    way = next(one for one in page.context["ways"] if one["protocol"] == "A2A 1.0")
+    way = next(
+        offered_way for offered_way in page.context["ways"] if offered_way["protocol"] == "A2A 1.0"
+    )
     form = admin_client.get(way["add"]).context["adminform"].form
     values = {name: form[name].value() for name in ("name", "kind", "url", "protocol", "model")}
     assert values["protocol"] == "a2a"
@@ -140,9 +142,9 @@ def test_an_operator_pastes_an_address_and_saves_what_was_found(
 def test_what_an_address_says_can_be_stored(admin_client: Client) -> None:
     """PostgreSQL takes no NUL, and an agent of this server may be one of the other's names."""
     prices = {"per_answer": "0.02", "tools": {"a\0": "0.01"}}
-    found = {"object": "agent", "name": "n\0", "tools": ["a\0b"], "pricing": prices}
-    with serving(LocalServer(pages({"/agents/n": found}))) as other:
-        found["url"] = f"{other.origin}/agents/n"
+    agent_data = {"object": "agent", "name": "n\0", "tools": ["a\0b"], "pricing": prices}
+    with serving(LocalServer(pages({"/agents/n": agent_data}))) as other:
+        agent_data["url"] = f"{other.origin}/agents/n"
         agent = remote_agent(f"{other.origin}/agents/n/v1", name="there")
         agent.found = facts_of(agent)
         agent.save()
@@ -254,15 +256,15 @@ def test_probes_that_hang_leave_the_threads_of_the_loop_to_others(
     was = timezone.now() - timedelta(seconds=1)
     Agent.objects.update(failures=health.FAILURES, retry_at=was, found={"name": "W"})
     may_end = threading.Event()
-    begun: list[str] = []
+    probed_ids: list[str] = []
 
     async def probed() -> int:
         loop = asyncio.get_running_loop()
         reached = {1: asyncio.Event(), probes.THREADS: asyncio.Event()}
 
         def facts(agent: Agent) -> dict[str, Any]:
-            begun.append(str(agent.pk))
-            if (event := reached.get(len(begun))) is not None:
+            probed_ids.append(str(agent.pk))
+            if (event := reached.get(len(probed_ids))) is not None:
                 loop.call_soon_threadsafe(event.set)
             may_end.wait(60)
             return {"name": "W"}
@@ -277,7 +279,7 @@ def test_probes_that_hang_leave_the_threads_of_the_loop_to_others(
                     # Another part of the server needs a thread of the loop.
                     await asyncio.to_thread(int)
                     await reached[probes.THREADS].wait()
-                at_a_time = len(begun)
+                at_a_time = len(probed_ids)
             finally:
                 may_end.set()
                 await asyncio.wait_for(probing, 60)

@@ -12,7 +12,7 @@ import pytest
 from agents_app.providers import addresses
 from agents_app.remote.addresses import close_remotes
 from agents_app.runtime.agent_run import AgentError, run_agent
-from tests.agents_app.remote.remote_agents import asked, failure, remote_spec, run, text_of
+from tests.agents_app.remote.remote_agents import failure, remote_spec, request_of, run, text_of
 from tests.agents_app.run_context import Broker, Media
 from tests.agents_app.web_server import write_certificate
 from tests.upp.wire_server import STREAM_HEAD, Exchange, serve
@@ -93,12 +93,12 @@ ANSWERS: Final[dict[str, list[dict[str, Any]]]] = {
 
 async def outcome(spec: AgentSpec) -> tuple[str, str]:
     """Return the text of an answer and the code of its error, or ""."""
-    shown: list[Event | str] = []
+    events: list[Event | str] = []
     try:
-        await run_agent(spec, asked(), shown.append, broker=Broker(), media=Media())
+        await run_agent(spec, request_of(), events.append, broker=Broker(), media=Media())
     except AgentError as error:
-        return text_of(shown), str(error.code)
-    return text_of(shown), ""
+        return text_of(events), str(error.code)
+    return text_of(events), ""
 
 
 @pytest.mark.sampled(2)
@@ -107,16 +107,16 @@ async def test_a_server_that_dies_at_any_byte_ends_the_answer_once(protocol: str
     data = STREAM_HEAD
     for event in ANSWERS[protocol]:
         data += b"data: " + json.dumps(event).encode() + b"\n\n"
-    sent = bytearray()
+    response_bytes = bytearray()
 
     async def dies(exchange: Exchange) -> None:
-        await exchange.send(bytes(sent))
+        await exchange.send(bytes(response_bytes))
 
     ends = {}
     async with serve(dies) as wire:
         spec = await remote_spec(wire.url, protocol=protocol)
         for cut in [*range(0, len(data), STEP), len(data)]:
-            sent[:] = data[:cut]
+            response_bytes[:] = data[:cut]
             ends[cut] = await outcome(spec)
     await close_remotes()
     for text, code in ends.values():
@@ -138,7 +138,7 @@ async def test_a_redirect_to_an_inside_host_is_not_followed(protocol: str) -> No
             await exchange.refuse("307 Temporary Redirect", b"", f"Location: {hidden.url}/x")
 
         async with serve(leads_there) as wire:
-            _, error = await failure(await remote_spec(wire.url, protocol=protocol), asked())
+            _, error = await failure(await remote_spec(wire.url, protocol=protocol), request_of())
             assert len(wire.exchanges) == 1
     assert error.code in {"provider_error", "agent_offline"}
     assert not hidden.exchanges
@@ -159,16 +159,16 @@ async def test_an_expired_certificate_ends_a_socket_before_its_handshake(
 
     async with serve(never, tls=tls) as wire:
         spec = await remote_spec(wire.url, protocol=protocol, key="sesame")
-        _, error = await failure(spec, asked())
+        _, error = await failure(spec, request_of())
     assert error.code == "agent_offline"
     assert "expired" in error.cause
     assert not wire.exchanges
 
 
 async def test_events_of_another_response_are_no_part_of_the_answer() -> None:
-    begun, *pieces = ANSWERS["uamp_http"]
+    created, *pieces = ANSWERS["uamp_http"]
     foreign = {**UAMP_DONE, "response_id": "r8"}
-    events = [begun, uamp_piece("forged", "r8"), foreign, *pieces]
+    events = [created, uamp_piece("forged", "r8"), foreign, *pieces]
 
     async def lies(exchange: Exchange) -> None:
         await exchange.send(STREAM_HEAD)
@@ -176,5 +176,5 @@ async def test_events_of_another_response_are_no_part_of_the_answer() -> None:
             await exchange.chunk(**event)
 
     async with serve(lies) as wire:
-        shown, _ = await run(await remote_spec(wire.url, protocol="uamp_http"), asked())
-    assert text_of(shown) == SAID
+        shown_events, _ = await run(await remote_spec(wire.url, protocol="uamp_http"), request_of())
+    assert text_of(shown_events) == SAID

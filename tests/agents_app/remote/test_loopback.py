@@ -97,8 +97,8 @@ def test_cancelling_the_answer_cancels_it_over_there(
     client = dial(alice)
     client.create_session(agent="far")
     client.ask("count to 500")
-    begun = client.until("response.delta")[-1]
-    client.send("response.cancel", response_id=begun["response_id"])
+    delta = client.until("response.delta")[-1]
+    client.send("response.cancel", response_id=delta["response_id"])
     client.until("response.cancelled")
     slow = Agent.objects.get(name="slow")
     wait_until(lambda: set(states_of(slow)) == {"cancelled"})

@@ -47,8 +47,8 @@ def paid(demo: ServerAddress, bob: Person) -> Agent:
 
 def budget(web: httpx.Client, who: Person) -> dict[str, str]:
     """Return what is left, held and spent of the budget of `far`."""
-    found = web.get(BUDGET, headers=who.headers).json()
-    return {name: found[name] for name in ("left", "held", "spent")}
+    amounts = web.get(BUDGET, headers=who.headers).json()
+    return {name: amounts[name] for name in ("left", "held", "spent")}
 
 
 def test_an_answer_is_paid_on_both_servers(
@@ -115,8 +115,8 @@ def test_a_budget_is_set_by_the_owner_alone(
     demo: ServerAddress, web: httpx.Client, alice: Person, bob: Person, paid: Agent
 ) -> None:
     assert web.put(BUDGET, headers=alice.headers, json={"amount": "1"}).status_code == 403
-    own = web.put("/api/payments/onward/dear", headers=bob.headers, json={"amount": "1"})
-    assert own.status_code == 403, "it is of another owner"
+    refused = web.put("/api/payments/onward/dear", headers=bob.headers, json={"amount": "1"})
+    assert refused.status_code == 403, "it is of another owner"
     web.put(BUDGET, headers=bob.headers, json={"amount": "1"})
     assert web.put(BUDGET, headers=bob.headers, json={"amount": "0.4"}).json()["left"] == "0.4"
     Agent.objects.filter(name="far").update(owner=alice.user)
@@ -142,8 +142,8 @@ def test_a_budget_is_set_by_the_owner_alone(
     ],
 )
 def test_a_stated_cost_is_read(cost: object, currency: object, expected: str) -> None:
-    found = cost_in(cost, currency)
-    assert (str(found) if found is None else f"{found.normalize()}") == expected
+    amount = cost_in(cost, currency)
+    assert (str(amount) if amount is None else f"{amount.normalize()}") == expected
 
 
 # --- What the budget is charged ---

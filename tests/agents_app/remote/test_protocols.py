@@ -13,7 +13,7 @@ from agents_app.models import Agent
 from agents_app.remote.protocols.a2a import ARTIFACTS
 from agents_app.runtime.agent_run import AgentError
 from agents_app.tools.registry import ToolOutcome
-from tests.agents_app.remote.remote_agents import asked, failure, remote_spec, run, text_of
+from tests.agents_app.remote.remote_agents import failure, remote_spec, request_of, run, text_of
 from tests.agents_app.run_context import Broker
 from tests.upp.wire_server import STREAM_HEAD, Exchange, serve
 from uamp.events import Progress
@@ -50,17 +50,17 @@ def task(**result: Any) -> dict[str, Any]:
 
 
 def artifact(text: str, artifact_id: str = "a", **members: Any) -> dict[str, Any]:
-    one = {"artifactId": artifact_id, "parts": [{"text": text}]}
-    return task(artifactUpdate={"taskId": "t", "contextId": "c", "artifact": one, **members})
+    data = {"artifactId": artifact_id, "parts": [{"text": text}]}
+    return task(artifactUpdate={"taskId": "t", "contextId": "c", "artifact": data, **members})
 
 
 def status(state: str, text: str = "") -> dict[str, Any]:
-    said = {"role": "ROLE_AGENT", "messageId": "m", "parts": [{"text": text}]} if text else None
-    shown = {"state": state, **({"message": said} if said else {})}
-    return task(statusUpdate={"taskId": "t", "contextId": "c", "status": shown})
+    message = {"role": "ROLE_AGENT", "messageId": "m", "parts": [{"text": text}]} if text else None
+    status_data = {"state": state, **({"message": message} if message else {})}
+    return task(statusUpdate={"taskId": "t", "contextId": "c", "status": status_data})
 
 
-async def answered(protocol: str, events: Events, **spec: Any) -> tuple[str, Any, list[Any]]:
+async def outcome_of(protocol: str, events: Events, **spec: Any) -> tuple[str, Any, list[Any]]:
     """Return the text that a stream of these events shows, its error, and what else is shown."""
 
     async def stream(exchange: Exchange) -> None:
@@ -71,10 +71,14 @@ async def answered(protocol: str, events: Events, **spec: Any) -> tuple[str, Any
     async with serve(stream) as wire:
         agent = await remote_spec(wire.url, protocol=protocol, **spec)
         try:
-            shown, _ = await run(agent, asked())
+            shown_events, _ = await run(agent, request_of())
         except AgentError as error:
             return "", error, []
-    return text_of(shown), None, [one for one in shown if not isinstance(one, str)]
+    return (
+        text_of(shown_events),
+        None,
+        [piece for piece in shown_events if not isinstance(piece, str)],
+    )
 
 
 @pytest.mark.parametrize(
@@ -100,9 +104,9 @@ async def answered(protocol: str, events: Events, **spec: Any) -> tuple[str, Any
     ],
 )  # fmt: skip
 async def test_an_answer_is_read(protocol: str, events: Events, text: str) -> None:
-    said, error, _ = await answered(protocol, events)
+    answer_text, error, _ = await outcome_of(protocol, events)
     assert error is None
-    assert said == text
+    assert answer_text == text
 
 
 @pytest.mark.parametrize(
@@ -132,7 +136,7 @@ async def test_an_answer_is_read(protocol: str, events: Events, text: str) -> No
 async def test_what_breaks_its_protocol_is_a_typed_error(
     protocol: str, events: Events, code: str
 ) -> None:
-    _, error, _ = await answered(protocol, events)
+    _, error, _ = await outcome_of(protocol, events)
     assert getattr(error, "code", error) == code
 
 
@@ -140,11 +144,11 @@ async def test_what_breaks_its_protocol_is_a_typed_error(
 async def test_a_frame_has_so_many_artifacts(count: int) -> None:
     artifacts = [{"artifactId": str(n), "parts": [{"text": "a"}]} for n in range(count)]
     done = {"id": "t", "status": {"state": "TASK_STATE_COMPLETED"}, "artifacts": artifacts}
-    said, error, _ = await answered("a2a", [task(task=done)])
+    answer_text, error, _ = await outcome_of("a2a", [task(task=done)])
     if count > ARTIFACTS:
         assert getattr(error, "code", error) == "provider_error"
     else:
-        assert said == "\n\n".join("a" * count)
+        assert answer_text == "\n\n".join("a" * count)
 
 
 @pytest.mark.parametrize(
@@ -152,14 +156,14 @@ async def test_a_frame_has_so_many_artifacts(count: int) -> None:
 )
 async def test_an_artifact_that_is_over_may_be_said_again(repeats: list[tuple[str, str]]) -> None:
     events = [artifact(text, artifact_id) for artifact_id, text in repeats]
-    said, error, _ = await answered("a2a", [*events, status("TASK_STATE_COMPLETED")])
+    answer_text, error, _ = await outcome_of("a2a", [*events, status("TASK_STATE_COMPLETED")])
     is_same = repeats[1] == repeats[3]
-    assert (said, error is None) == (("b\n\nz", True) if is_same else ("", False))
+    assert (answer_text, error is None) == (("b\n\nz", True) if is_same else ("", False))
 
 
 async def test_arguments_of_a_call_may_come_in_chunks() -> None:
-    said = {"type": "TOOL_CALL_CHUNK", "toolCallId": "c"}
-    chunks = [{**said, "toolCallName": "look"}, *({**said, "delta": part} for part in '{"a":1}')]
+    chunk = {"type": "TOOL_CALL_CHUNK", "toolCallId": "c"}
+    chunks = [{**chunk, "toolCallName": "look"}, *({**chunk, "delta": part} for part in '{"a":1}')]
     tool = ToolDefinition(function=FunctionDefinition(name="look", parameters={"type": "object"}))
     broker = Broker(lambda _: ToolOutcome(result="found"))
 
@@ -171,8 +175,8 @@ async def test_arguments_of_a_call_may_come_in_chunks() -> None:
 
     async with serve(stream) as wire:
         spec = await remote_spec(wire.url, protocol="ag_ui")
-        shown, _ = await run(spec, asked(tools=[tool]), broker=broker)
-    assert text_of(shown) == "Hi"
+        events, _ = await run(spec, request_of(tools=[tool]), broker=broker)
+    assert text_of(events) == "Hi"
     assert [(call.name, call.arguments) for call in broker.calls] == [("look", '{"a":1}')]
 
 
@@ -190,16 +194,16 @@ async def test_arguments_of_a_call_may_come_in_chunks() -> None:
 )
 async def test_what_the_asker_causes_is_no_failure_of_an_agent(code: str, failures: int) -> None:
     failed = {"type": "response.error", "response_id": "r9", "error": {"code": code, "message": ""}}
-    _, error, _ = await answered("uamp_http", [*UAMP_BEGIN, failed])
+    _, error, _ = await outcome_of("uamp_http", [*UAMP_BEGIN, failed])
     assert error is not None
     assert (await Agent.objects.aget(name="far")).failures == failures
 
 
 async def test_progress_over_there_is_progress_here() -> None:
-    said = {"type": "progress", "target": "response", "message": "half", "percent": 50}
-    events = [*UAMP_BEGIN, said, uamp_text("Hi"), uamp_done()]
-    _, _, shown = await answered("uamp_http", events)
-    (progress,) = [one for one in shown if isinstance(one, Progress)]
+    progress_event = {"type": "progress", "target": "response", "message": "half", "percent": 50}
+    events = [*UAMP_BEGIN, progress_event, uamp_text("Hi"), uamp_done()]
+    _, _, others = await outcome_of("uamp_http", events)
+    (progress,) = [event for event in others if isinstance(event, Progress)]
     assert (progress.message, progress.percent, progress.response_id) == ("half", 50, "r1")
 
 
@@ -207,14 +211,14 @@ async def test_an_agent_of_a2a_may_answer_at_once() -> None:
     done = task(task={"id": "t", "status": {"state": "TASK_STATE_COMPLETED"},
                       "artifacts": [{"artifactId": "a", "parts": [{"text": "All"}]}]})  # fmt: skip
 
-    async def whole(exchange: Exchange) -> None:
+    async def answer_at_once(exchange: Exchange) -> None:
         body = json.dumps(done).encode()
         await exchange.refuse("200 OK", body, "Content-Type: application/json")
 
-    async with serve(whole) as wire:
+    async with serve(answer_at_once) as wire:
         spec = await remote_spec(wire.url, protocol="a2a", options={"streams": False})
-        shown, _ = await run(spec, asked())
-    assert text_of(shown) == "All"
+        events, _ = await run(spec, request_of())
+    assert text_of(events) == "All"
     assert wire.exchanges[0].body["method"] == "SendMessage"
 
 
@@ -247,6 +251,6 @@ async def test_a_socket_that_misbehaves_is_a_typed_error(
         spec = await remote_spec(
             f"http://127.0.0.1:{port}", protocol=protocol, options={"timeout": 1}
         )
-        _, error = await failure(spec, asked())
+        _, error = await failure(spec, request_of())
     expected = {"silent": "timeout", "gone": "agent_offline"}
     assert error.code == expected.get(how, "provider_error")

@@ -14,7 +14,7 @@ from agents_app.models import Agent
 from agents_app.remote.protocols.demands import demand_in
 from agents_app.selectors import get_spec
 from payments_app.models import Hold, PaymentToken
-from tests.agents_app.remote.remote_agents import asked, failure, remote_agent, run, text_of
+from tests.agents_app.remote.remote_agents import failure, remote_agent, request_of, run, text_of
 from tests.agents_app.remote.test_loopback import far
 from tests.client import wait_until
 from tests.sessions_app.billing.paid_agents import clean, earned, pay, priced, rich, wallet
@@ -34,8 +34,8 @@ ASKED, BOUGHT = "/v1/chat/completions", "/api/payments/tokens"
 
 def budget(web: httpx.Client, who: Person) -> dict[str, str]:
     """Return what is left, held and spent of the budget of `far`."""
-    found = web.get(BUDGET, headers=who.headers).json()
-    return {name: found[name] for name in ("left", "held", "spent")}
+    amounts = web.get(BUDGET, headers=who.headers).json()
+    return {name: amounts[name] for name in ("left", "held", "spent")}
 
 
 @pytest.mark.sampled(1)
@@ -129,7 +129,7 @@ def header_of(exchange: Exchange, name: str) -> str:
     return next((value for key, _, value in lines if key.lower() == name), "")
 
 
-async def answered(
+async def outcome_of(
     web: httpx.Client, bob: Person, shop: Any
 ) -> tuple[str, list[Exchange], dict[str, str]]:
     """Return the text or the error of an answer, what was requested, and the budget then."""
@@ -147,27 +147,27 @@ async def answered(
 
     async with serve(respond) as wire:
         options = {"pays_per_answer": "0.05"}
-        made = partial(remote_agent, wire.url, key="sesame", options=options, owner=bob.user)
-        row = await to_thread(made)
+        make_agent = partial(remote_agent, wire.url, key="sesame", options=options, owner=bob.user)
+        row = await to_thread(make_agent)
         await to_thread(partial(web.put, BUDGET, headers=bob.headers, json={"amount": "0.1"}))
         spec = await to_thread(get_spec, row.pk)
         if "fails" in shop:
-            _, error = await failure(spec, asked())
-            found = str(error.code)
+            _, error = await failure(spec, request_of())
+            text = str(error.code)
         else:
-            found = text_of((await run(spec, asked()))[0])
+            text = text_of((await run(spec, request_of()))[0])
         await to_thread(wait_until, lambda: budget(web, bob)["held"] == "0")
-    return found, wire.exchanges, await to_thread(budget, web, bob)
+    return text, wire.exchanges, await to_thread(budget, web, bob)
 
 
 async def test_the_token_is_bought_for_the_demand_and_sent_with_the_same_request(
     web: httpx.Client, bob: Person
 ) -> None:
     sold = ("201 Created", b'{"id": "tok_1", "token": "pt_secret"}')
-    text, exchanges, counted = await answered(web, bob, {"token": sold})
+    text, exchanges, counted = await outcome_of(web, bob, {"token": sold})
     assert text == "Paid."
     first, bought, second = exchanges
-    assert [path_of(one) for one in exchanges] == [ASKED, BOUGHT, ASKED]
+    assert [path_of(exchange) for exchange in exchanges] == [ASKED, BOUGHT, ASKED]
     assert first.body == second.body
     assert bought.body == {
         "amount": "0.02",
@@ -203,9 +203,9 @@ SOLD = ("201 Created", b'{"token": "pt_secret"}')
 async def test_a_shop_that_lies_is_paid_once_at_most(
     web: httpx.Client, bob: Person, shop: dict[str, Any], code: str, paths: list[str], spent: str
 ) -> None:
-    found, exchanges, counted = await answered(web, bob, {"fails": True, **shop})
-    assert found == code
-    assert [path_of(one) for one in exchanges] == paths
+    error_code, exchanges, counted = await outcome_of(web, bob, {"fails": True, **shop})
+    assert error_code == code
+    assert [path_of(exchange) for exchange in exchanges] == paths
     assert counted["spent"] == spent
 
 
@@ -254,6 +254,6 @@ def test_an_offer_in_the_smallest_unit_is_read(amount: str, decimals: int, dolla
     exact = {"scheme": "exact", "network": "eip155:8453", "amount": "1"}
     header = base64.b64encode(demand(exact, offer)).decode()
     for headers, body in (({}, demand(exact, offer)), ({"PAYMENT-REQUIRED": header}, b"<html>")):
-        found = demand_in(headers, body)
-        assert found is not None
-        assert (found.amount, found.payee) == (dollars, "dear")
+        read_demand = demand_in(headers, body)
+        assert read_demand is not None
+        assert (read_demand.amount, read_demand.payee) == (dollars, "dear")

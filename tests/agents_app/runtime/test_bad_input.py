@@ -202,12 +202,14 @@ def test_a_cancelled_answer_counts_its_steps(dial: Dial) -> None:
     assert (usage["input_tokens"], usage["output_tokens"]) == (7 + 10 + 2, 3 + 2)
 
 
-@pytest.mark.parametrize("said", [b"data: {secret\n\n", b"data: [7]\n\n", b"data: " + b"x" * 10**7])
-def test_a_provider_that_says_nonsense(dial: Dial, said: bytes) -> None:
+@pytest.mark.parametrize(
+    "nonsense", [b"data: {secret\n\n", b"data: [7]\n\n", b"data: " + b"x" * 10**7]
+)
+def test_a_provider_that_says_nonsense(dial: Dial, nonsense: bytes) -> None:
     async def answer(exchange: Exchange) -> None:
         await exchange.send(STREAM_HEAD)
         await exchange.delta(content="Half an")
-        await exchange.send(said)
+        await exchange.send(nonsense)
 
     with provider(answer) as wire:
         model_agent(wire.url)
@@ -228,8 +230,8 @@ def test_a_plan_whose_steps_wait_for_each_other_is_refused(
     dial: Dial, depends_on: dict[str, list[str]]
 ) -> None:
     steps = [
-        {"id": name, "description": "Do it.", "tool": None, "dependsOn": wanted}
-        for name, wanted in depends_on.items()
+        {"id": name, "description": "Do it.", "tool": None, "dependsOn": needed_steps}
+        for name, needed_steps in depends_on.items()
     ]
 
     async def answer(exchange: Exchange) -> None:
@@ -269,7 +271,7 @@ def test_a_tool_that_does_not_exist_is_answered_and_the_model_goes_on(dial: Dial
 
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize(
-    ("how", "said"),
+    ("how", "excerpt"),
     [
         ("raise", "The tool failed inside the server."),
         ("refuse", "Say please."),
@@ -279,13 +281,13 @@ def test_a_tool_that_does_not_exist_is_answered_and_the_model_goes_on(dial: Dial
     ],
 )
 def test_a_short_tool_that_misbehaves_does_not_end_the_answer(
-    dial: Dial, how: str, said: str, monkeypatch: pytest.MonkeyPatch
+    dial: Dial, how: str, excerpt: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(short_tools, "SHORT_TOOL_SECONDS", 0.3 if how == "hang" else 30)
     with provider(calls_once("misbehave", json.dumps({"how": how}))) as wire:
         model_agent(wire.url, "misbehave")
         text = output_text(done(asking(dial)))
-    assert said in text
+    assert excerpt in text
     assert len(text) < 3000
     assert "hunter2" not in text
 
@@ -308,7 +310,7 @@ def long_call(tmp_path: Path, name: str) -> tuple[str, dict[str, Any]]:
 @pytest.mark.sampled(3)
 @pytest.mark.usefixtures("celery_worker_thread")
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "excerpt"),
     [
         ("raise", "The tool failed. Its error is in the server's log."),
         ("hang", "The tool took too long and was stopped."),
@@ -320,7 +322,7 @@ def long_call(tmp_path: Path, name: str) -> tuple[str, dict[str, Any]]:
     ],
 )
 def test_a_long_tool_that_misbehaves_does_not_end_the_answer(
-    dial: Dial, tmp_path: Path, settings: Settings, name: str, said: str
+    dial: Dial, tmp_path: Path, settings: Settings, name: str, excerpt: str
 ) -> None:
     settings.UAMP_TOOL_SECONDS = 1.5 if name == "hang" else 60
     called, arguments = long_call(tmp_path, name)
@@ -328,7 +330,7 @@ def test_a_long_tool_that_misbehaves_does_not_end_the_answer(
         model_agent(wire.url, called)
         answer = done(asking(dial))
     text = output_text(answer)
-    assert said in text
+    assert excerpt in text
     assert len(text) < 3000
     results = [i for i in answer["response"]["output"] if i["type"] == "tool_result"]
     assert len(results) == 1
@@ -361,6 +363,6 @@ def test_a_new_server_answers_with_the_model_and_the_tools_of_its_assistant(
     listed, first, second = wire.exchanges
     assert "authorization" not in listed.head.lower() + first.head.lower()
     assert (first.body["model"], second.body["model"]) == ("llama", "llama")
-    offered = {one["function"]["name"] for one in first.body["tools"]}
+    offered = {tool["function"]["name"] for tool in first.body["tools"]}
     assert offered >= {"csv_report", "fetch_page", "search_chat"}
     assert text.startswith("The tool said: ")

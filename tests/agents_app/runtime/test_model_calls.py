@@ -65,7 +65,7 @@ def _tools(settings: Settings) -> None:
     ]
 
 
-def calls(*wanted: dict[str, str]) -> Answer:
+def calls(*functions: dict[str, str]) -> Answer:
     """Return a provider that makes these calls at once, and then says what they gave."""
 
     async def answer(exchange: Exchange) -> None:
@@ -81,7 +81,7 @@ def calls(*wanted: dict[str, str]) -> Answer:
                 "type": "function",
                 "function": {"name": call["name"], "arguments": call.get("arguments", FOUR)},
             }
-            for index, call in enumerate(wanted)
+            for index, call in enumerate(functions)
         ]
         await exchange.delta(tool_calls=pieces)
         await exchange.finish("tool_calls")
@@ -107,10 +107,12 @@ def test_calls_of_one_answer_that_share_an_id_are_each_run(dial: Dial, name: str
     with provider(calls(*same)) as wire:
         model_agent(wire.url, name)
         answer = done(asking(dial))
-        asked = wire.exchanges[-1].body["messages"]
+        messages = wire.exchanges[-1].body["messages"]
     assert output_text(answer) == "5 | 7"
-    reported = [call["id"] for m in asked if m["role"] == "assistant" for call in m["tool_calls"]]
-    assert reported == [m["tool_call_id"] for m in asked if m["role"] == "tool"]
+    reported = [
+        call["id"] for m in messages if m["role"] == "assistant" for call in m["tool_calls"]
+    ]
+    assert reported == [m["tool_call_id"] for m in messages if m["role"] == "tool"]
     assert reported[0] == "call_x"
     assert len(set(reported)) == 2
     if name == "count_slowly":
@@ -128,7 +130,7 @@ def test_calls_of_one_answer_that_share_an_id_are_each_run(dial: Dial, name: str
 
 
 @pytest.mark.parametrize(
-    ("call", "said"),
+    ("call", "excerpt"),
     [
         ({"name": "tele\0port"}, "not found"),
         ({"name": "t" * 5000}, "not found"),
@@ -137,15 +139,15 @@ def test_calls_of_one_answer_that_share_an_id_are_each_run(dial: Dial, name: str
     ],
 )
 def test_a_call_of_something_else_is_shown_and_the_model_goes_on(
-    dial: Dial, call: dict[str, str], said: str
+    dial: Dial, call: dict[str, str], excerpt: str
 ) -> None:
     with provider(calls(call)) as wire:
         model_agent(wire.url, "count")
         answer = done(asking(dial))
-    assert said in output_text(answer)
+    assert excerpt in output_text(answer)
     assert len(output_text(answer)) < 300
-    shown = [i["tool_call"] for i in answer["response"]["output"] if i["type"] == "tool_call"]
-    assert shown[0]["name"] == call["name"].replace("\0", "\N{REPLACEMENT CHARACTER}")[:128]
+    shown_calls = [i["tool_call"] for i in answer["response"]["output"] if i["type"] == "tool_call"]
+    assert shown_calls[0]["name"] == call["name"].replace("\0", "\N{REPLACEMENT CHARACTER}")[:128]
 
 
 @pytest.mark.usefixtures("celery_worker_thread")

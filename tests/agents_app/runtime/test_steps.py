@@ -66,7 +66,7 @@ class CheckpointSaver:
     """Keeps each checkpoint with what had been shown when it was saved."""
 
     builder: OutputBuilder = field(default_factory=OutputBuilder)
-    kept: list[ResponseCheckpoint] = field(default_factory=list)
+    checkpoints: list[ResponseCheckpoint] = field(default_factory=list)
     broken: bool = False
 
     async def save(self, state: AgentState, *, step: int) -> None:
@@ -75,7 +75,7 @@ class CheckpointSaver:
             raise OSError("the disk is full")
         state = AgentState.from_json(state.to_json())
         output = tuple(self.builder.output)
-        self.kept.append(ResponseCheckpoint(state=state, output=output, step=step, fence=1))
+        self.checkpoints.append(ResponseCheckpoint(state=state, output=output, step=step, fence=1))
 
 
 def request(**values: Any) -> RunRequest:
@@ -84,18 +84,20 @@ def request(**values: Any) -> RunRequest:
 
 
 async def run(
-    spec: AgentSpec, given: RunRequest, saver: CheckpointSaver | None = None
+    spec: AgentSpec, run_request: RunRequest, saver: CheckpointSaver | None = None
 ) -> tuple[list[Event], RunFinished, Broker]:
     broker = Broker(answer=lambda _: ToolOutcome(result="seen"))
     saver = saver or CheckpointSaver()
     events: list[Event] = []
 
-    def receive(shown: Event | str) -> None:
-        event = as_event(shown)
+    def receive(piece: Event | str) -> None:
+        event = as_event(piece)
         saver.builder.add(event)
         events.append(event)
 
-    end = await run_agent(spec, given, receive, broker=broker, media=Media(), checkpoints=saver)
+    end = await run_agent(
+        spec, run_request, receive, broker=broker, media=Media(), checkpoints=saver
+    )
     return events, end, broker
 
 
@@ -103,7 +105,7 @@ def drop(_shown: Event | str) -> None:
     """Receive text or an event and drop it."""
 
 
-def shown(events: list[Event]) -> list[ContentItem]:
+def output_of(events: list[Event]) -> list[ContentItem]:
     builder = OutputBuilder()
     for event in events:
         builder.add(event)
@@ -116,7 +118,7 @@ CALL: list[Step] = [Text("I look. "), Call(name="look", arguments={"at": 1}, cal
 async def test_a_turn_of_one_step_has_no_checkpoint(play: Callable[..., AgentSpec]) -> None:
     saver = CheckpointSaver()
     await run(play([Text("hi")]), request(), saver)
-    assert saver.kept == []
+    assert saver.checkpoints == []
 
 
 async def test_a_checkpoint_is_saved_after_each_step_but_the_last(
@@ -125,7 +127,7 @@ async def test_a_checkpoint_is_saved_after_each_step_but_the_last(
     saver = CheckpointSaver()
     again: list[Step] = [Text("More. "), Call(name="look", arguments={}, call_id="c2")]
     await run(play(CALL, again, [Text("done")]), request(), saver)
-    first, second = saver.kept
+    first, second = saver.checkpoints
     assert (first.step, second.step) == (1, 2)
     assert (first.output, second.output) == (
         (TextContent(text="I look. "),),
@@ -136,29 +138,31 @@ async def test_a_checkpoint_is_saved_after_each_step_but_the_last(
         AssistantMessage,
         ToolResultMessage,
     ]
-    assert [len(kept.state.messages) for kept in saver.kept] == [2, 4]
+    assert [len(checkpoint.state.messages) for checkpoint in saver.checkpoints] == [2, 4]
 
 
 async def test_a_checkpoint_that_is_not_saved_does_not_end_the_run(
     play: Callable[..., AgentSpec], caplog: pytest.LogCaptureFixture
 ) -> None:
     events, _, _ = await run(play(CALL, [Text("done")]), request(), CheckpointSaver(broken=True))
-    assert shown(events) == [TextContent(text="I look. done")]
+    assert output_of(events) == [TextContent(text="I look. done")]
     assert "a checkpoint was not saved" in caplog.text
 
 
 async def test_a_run_goes_on_from_its_checkpoint(play: Callable[..., AgentSpec]) -> None:
     saver = CheckpointSaver()
     await run(play(CALL, [Text("lost")]), request(), saver)
-    (kept,) = saver.kept
+    (checkpoint,) = saver.checkpoints
     seen: list[LLMRequest] = []
     spec = play([Text("done")], seen=seen)
     after = CheckpointSaver()
-    events, end, broker = await run(spec, request(resume=kept.output, checkpoint=kept), after)
-    assert shown(events) == [TextContent(text="done")]
-    assert (broker.calls, end.steps, after.kept) == ([], 1, [])
-    (asked,) = seen
-    assert [type(message) for message in asked.messages] == [
+    events, end, broker = await run(
+        spec, request(resume=checkpoint.output, checkpoint=checkpoint), after
+    )
+    assert output_of(events) == [TextContent(text="done")]
+    assert (broker.calls, end.steps, after.checkpoints) == ([], 1, [])
+    (llm_request,) = seen
+    assert [type(message) for message in llm_request.messages] == [
         UserMessage,
         AssistantMessage,
         ToolResultMessage,
@@ -170,7 +174,7 @@ async def test_a_run_that_waited_goes_on_from_its_checkpoint_and_its_new_call(
 ) -> None:
     saver = CheckpointSaver()
     await run(play(CALL, [Text("lost")]), request(), saver)
-    (kept,) = saver.kept
+    (checkpoint,) = saver.checkpoints
     added = (
         TextContent(text="I look. Again."),
         ToolCallContent(tool_call=ToolCallData(id="c2", name="look", arguments="{}")),
@@ -178,11 +182,11 @@ async def test_a_run_that_waited_goes_on_from_its_checkpoint_and_its_new_call(
     )
     seen: list[LLMRequest] = []
     _, _, broker = await run(
-        play([Text("done")], seen=seen), request(resume=added, checkpoint=kept)
+        play([Text("done")], seen=seen), request(resume=added, checkpoint=checkpoint)
     )
     assert broker.calls == []
-    *_, said, result = seen[0].messages
-    assert (said.text, len(seen[0].messages)) == ("Again.", 5)
+    *_, answer, result = seen[0].messages
+    assert (answer.text, len(seen[0].messages)) == ("Again.", 5)
     assert isinstance(result, ToolResultMessage)
     assert result.results[0].result == "dark"
 
@@ -203,10 +207,12 @@ async def test_results_from_before_and_after_a_takeover_are_one_round(
     spec = play([Text("done")], seen=seen)
     _, _, broker = await run(spec, request(resume=HALF))
     assert [call.id for call in broker.calls] == ["c1"]
-    *_, said, answered = seen[0].messages
-    assert isinstance(said, AssistantMessage)
-    assert isinstance(answered, ToolResultMessage)
-    assert [(one.tool_call_id, one.result) for one in answered.results] == [
+    *_, answer, tool_results = seen[0].messages
+    assert isinstance(answer, AssistantMessage)
+    assert isinstance(tool_results, ToolResultMessage)
+    assert [
+        (tool_result.tool_call_id, tool_result.result) for tool_result in tool_results.results
+    ] == [
         ("c1", "seen"),
         ("c2", "dark"),
     ]
@@ -217,30 +223,32 @@ async def test_a_checkpoint_after_a_takeover_has_all_that_the_response_said(
 ) -> None:
     """The process that took a response over, which had no checkpoint, may die as well."""
     saver = CheckpointSaver()
-    whole = ResponseOutput(id="r1", status="in_progress", output=HALF)
-    saver.builder.add(ResponseDone(response_id="r1", response=whole))
+    response = ResponseOutput(id="r1", status="in_progress", output=HALF)
+    saver.builder.add(ResponseDone(response_id="r1", response=response))
     again: list[Step] = [Text("More. "), Call(name="look", arguments={}, call_id="c3")]
     await run(play(again, [Text("lost")]), request(resume=HALF), saver)
-    (kept,) = saver.kept
-    assert kept.tool_rounds == 2
+    (checkpoint,) = saver.checkpoints
+    assert checkpoint.tool_rounds == 2
     seen: list[LLMRequest] = []
-    await run(play([Text("done")], seen=seen), request(resume=kept.output, checkpoint=kept))
-    said = [
+    await run(
+        play([Text("done")], seen=seen), request(resume=checkpoint.output, checkpoint=checkpoint)
+    )
+    texts = [
         message.text if isinstance(message, AssistantMessage) else type(message)
         for message in seen[0].messages
     ]
-    assert said == [UserMessage, "I do both. ", ToolResultMessage, "More. ", ToolResultMessage]
+    assert texts == [UserMessage, "I do both. ", ToolResultMessage, "More. ", ToolResultMessage]
 
 
 async def test_rounds_before_the_checkpoint_count(play: Callable[..., AgentSpec]) -> None:
     saver = CheckpointSaver()
     await run(play(CALL, CALL, [Text("lost")]), request(), saver)
-    kept = saver.kept[-1]
+    checkpoint = saver.checkpoints[-1]
     spec = play([Call(name="look", arguments={})], max_steps=4)
     broker = Broker(answer=lambda _: ToolOutcome(result="seen"))
-    given = request(resume=kept.output, checkpoint=kept)
+    run_request = request(resume=checkpoint.output, checkpoint=checkpoint)
     with pytest.raises(AgentError) as caught:
-        await run_agent(spec, given, drop, broker=broker, media=Media())
+        await run_agent(spec, run_request, drop, broker=broker, media=Media())
     assert caught.value.code == "too_many_steps"
     assert len(broker.calls) == 2
 
@@ -258,13 +266,13 @@ async def test_react_shows_its_reasoning_as_thinking(play: Callable[..., AgentSp
     )
     saver = CheckpointSaver()
     events, end, broker = await run(spec, request(), saver)
-    assert shown(events) == [
+    assert output_of(events) == [
         ThinkingContent(thinking="I have to look.", stage="analyzing"),
         TextContent(text="I look. "),
         ThinkingContent(thinking="I know.", stage="analyzing"),
         TextContent(text="It is blue."),
     ]
-    assert (end.steps, len(broker.calls), len(saver.kept)) == (4, 1, 1)
+    assert (end.steps, len(broker.calls), len(saver.checkpoints)) == (4, 1, 1)
     assert seen[0].messages[-1].text == "Think!"
 
 
@@ -274,17 +282,17 @@ async def test_a_plan_is_shown_as_thinking_and_its_steps_as_progress(
     saver = CheckpointSaver()
     spec = play([Text(PLAN)], CALL, [Text("I saw it.")], [Text("Blue.")], strategy="plan")
     events, end, _ = await run(spec, request(), saver)
-    assert shown(events) == [
+    assert output_of(events) == [
         ThinkingContent(thinking="1. Look\n2. Say\n", stage="planning"),
         TextContent(text="I look. I saw it.\n\nBlue."),
     ]
     reported = [event.message for event in events if isinstance(event, Progress)]
     assert (reported, end.steps) == (["Look", "Look", "Say"], 4)
-    assert [kept.step for kept in saver.kept] == [1, 2, 3]
+    assert [checkpoint.step for checkpoint in saver.checkpoints] == [1, 2, 3]
 
 
 @pytest.mark.parametrize(
-    ("at", "left", "said"),
+    ("at", "left", "text"),
     [
         (0, [CALL, [Text("I saw it.")], [Text("Blue.")]], "I look. I saw it.\n\nBlue."),
         (1, [[Text("I saw it.")], [Text("Blue.")]], "I saw it.\n\nBlue."),
@@ -292,19 +300,21 @@ async def test_a_plan_is_shown_as_thinking_and_its_steps_as_progress(
     ],
 )
 async def test_a_plan_goes_on_where_it_was(
-    play: Callable[..., AgentSpec], at: int, left: list[list[Step]], said: str
+    play: Callable[..., AgentSpec], at: int, left: list[list[Step]], text: str
 ) -> None:
     saver = CheckpointSaver()
     spec = play([Text(PLAN)], CALL, [Text("I saw it.")], [Text("Blue.")], strategy="plan")
     await run(spec, request(), saver)
-    kept = saver.kept[at]
+    checkpoint = saver.checkpoints[at]
     after = CheckpointSaver()
     events, end, _ = await run(
-        play(*left, strategy="plan"), request(resume=kept.output, checkpoint=kept), after
+        play(*left, strategy="plan"),
+        request(resume=checkpoint.output, checkpoint=checkpoint),
+        after,
     )
-    assert "".join(item.text for item in shown(events) if isinstance(item, TextContent)) == said
+    assert "".join(item.text for item in output_of(events) if isinstance(item, TextContent)) == text
     assert end.steps == len(left)
-    assert [later.step for later in after.kept] == list(range(at + 2, 4))
+    assert [later.step for later in after.checkpoints] == list(range(at + 2, 4))
 
 
 async def test_a_model_that_plans_for_ever_is_stopped(play: Callable[..., AgentSpec]) -> None:

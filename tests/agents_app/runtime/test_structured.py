@@ -48,10 +48,10 @@ class Vendor:
 
     async def __call__(self, exchange: Exchange) -> None:
         """Give the next answer, in two pieces."""
-        said = self.answers[min(len(self.bodies), len(self.answers) - 1)]
+        answer = self.answers[min(len(self.bodies), len(self.answers) - 1)]
         self.bodies.append(exchange.body)
         await exchange.send(STREAM_HEAD)
-        pieces = [said[:5], said[5:]] if isinstance(said, str) else [said]
+        pieces = [answer[:5], answer[5:]] if isinstance(answer, str) else [answer]
         for piece in pieces:
             delta = {"content": piece} if isinstance(piece, str) else piece
             await exchange.chunk(choices=[{"delta": delta}])
@@ -60,10 +60,10 @@ class Vendor:
         await exchange.finish(self.stop)
 
 
-def calling(name: str, said: str) -> dict[str, Any]:
+def calling(name: str, text: str) -> dict[str, Any]:
     function = {"name": name, "arguments": "{}"}
     call = {"index": 0, "id": "c1", "type": "function", "function": function}
-    return {"content": said, "tool_calls": [call]}
+    return {"content": text, "tool_calls": [call]}
 
 
 class CheckpointSaver:
@@ -96,14 +96,14 @@ class Run:
 
 
 async def played(
-    spec: AgentSpec, wanted: ResponseFormat, *, broker: Broker | None = None, **values: Any
+    spec: AgentSpec, form: ResponseFormat, *, broker: Broker | None = None, **values: Any
 ) -> Run:
     run = Run()
     values.setdefault("history", [Message(role="user", content="Where?")])
-    request = RunRequest(response_id="r1", response_format=wanted, **values)
+    request = RunRequest(response_id="r1", response_format=form, **values)
 
-    def receive(shown: Event | str) -> None:
-        run.events.append(as_event(shown))
+    def receive(piece: Event | str) -> None:
+        run.events.append(as_event(piece))
 
     try:
         run.end = await run_agent(
@@ -114,8 +114,8 @@ async def played(
     return run
 
 
-async def asked(
-    vendor: Vendor, wanted: ResponseFormat = STRICT, *, strategy: str = "loop", **values: Any
+async def run_of(
+    vendor: Vendor, form: ResponseFormat = STRICT, *, strategy: str = "loop", **values: Any
 ) -> Run:
     async with serve(vendor) as wire:
         spec = AgentSpec(
@@ -127,14 +127,14 @@ async def asked(
             options={"base_url": wire.url},
         )
         try:
-            return await played(spec, wanted, **values)
+            return await played(spec, form, **values)
         finally:
             await close_providers()
 
 
 async def test_an_answer_that_fits_is_shown_once_it_is_whole() -> None:
     vendor = Vendor(GOOD)
-    run = await asked(vendor)
+    run = await run_of(vendor)
 
     assert vendor.bodies[0]["response_format"]["json_schema"] == {
         "name": "answer",
@@ -151,7 +151,7 @@ async def test_an_answer_that_fits_is_shown_once_it_is_whole() -> None:
 async def test_a_misfit_is_asked_for_again_once_and_never_shown(misfit: str) -> None:
     vendor = Vendor(misfit, GOOD)
     broker = Broker()
-    run = await asked(vendor, broker=broker)
+    run = await run_of(vendor, broker=broker)
 
     assert (run.error, run.text, len(vendor.bodies)) == (None, GOOD, 2)
     prompt = vendor.bodies[1]["messages"][-1]
@@ -165,12 +165,12 @@ async def test_a_misfit_is_asked_for_again_once_and_never_shown(misfit: str) -> 
     assert run.saver.steps == [1]
 
 
-@pytest.mark.parametrize(("wanted", "misfit"), [(STRICT, PROSE), (STRICT, OTHER), (ANY, PROSE)])
+@pytest.mark.parametrize(("form", "misfit"), [(STRICT, PROSE), (STRICT, OTHER), (ANY, PROSE)])
 async def test_what_does_not_fit_twice_is_an_error_and_its_text_is_kept(
-    wanted: ResponseFormat, misfit: str
+    form: ResponseFormat, misfit: str
 ) -> None:
     vendor = Vendor("first", misfit)
-    run = await asked(vendor, wanted)
+    run = await run_of(vendor, form)
 
     assert run.error is not None
     assert run.error.code == "invalid_output"
@@ -180,7 +180,7 @@ async def test_what_does_not_fit_twice_is_an_error_and_its_text_is_kept(
 
 async def test_any_object_is_a_form_too() -> None:
     vendor = Vendor(OTHER)
-    run = await asked(vendor, ANY)
+    run = await run_of(vendor, ANY)
 
     assert vendor.bodies[0]["response_format"] == {"type": "json_object"}
     assert (run.error, run.text) == (None, OTHER)
@@ -189,7 +189,7 @@ async def test_any_object_is_a_form_too() -> None:
 async def test_words_beside_a_call_are_thinking() -> None:
     vendor = Vendor(calling("look", "I look."), GOOD)
     broker = Broker(answer=lambda _: ToolOutcome(result='"Oslo"'))
-    run = await asked(vendor, broker=broker, tools=[LOOK])
+    run = await run_of(vendor, broker=broker, tools=[LOOK])
 
     assert (run.error, run.text) == (None, GOOD)
     thoughts = [event.content for event in run.events if isinstance(event, Thinking)]
@@ -198,7 +198,7 @@ async def test_words_beside_a_call_are_thinking() -> None:
 
 async def test_a_model_that_calls_tools_instead_of_answering_again_has_not_answered() -> None:
     vendor = Vendor(PROSE, calling("look", ""))
-    run = await asked(vendor, tools=[LOOK])
+    run = await run_of(vendor, tools=[LOOK])
 
     assert run.error is not None
     assert (run.error.code, len(vendor.bodies)) == ("invalid_output", 2)
@@ -209,20 +209,20 @@ async def test_every_strategy_ends_in_the_form(strategy: str, inferences: int) -
     plan = json.dumps({"steps": [{"id": "a", "description": "x", "tool": None, "dependsOn": []}]})
     answers = {"react": ["hm", GOOD], "plan": [plan, "did it", GOOD]}[strategy]
     vendor = Vendor(*answers)
-    run = await asked(vendor, strategy=strategy)
+    run = await run_of(vendor, strategy=strategy)
 
     assert (run.error, run.text, len(vendor.bodies)) == (None, GOOD, inferences)
-    held = [body.get("response_format") for body in vendor.bodies]
-    assert held[-1] is not None
-    assert held[-2] is None
+    formats = [body.get("response_format") for body in vendor.bodies]
+    assert formats[-1] is not None
+    assert formats[-2] is None
     if strategy == "plan":
         # The planning is held to the plan's own schema, and not to the client's.
-        assert "steps" in json.dumps(held[0])
+        assert "steps" in json.dumps(formats[0])
 
 
 async def test_a_filtered_answer_is_reported_as_that() -> None:
     vendor = Vendor(PROSE, stop="content_filter")
-    run = await asked(vendor)
+    run = await run_of(vendor)
 
     assert run.error is not None
     assert (run.error.code, run.text, len(vendor.bodies)) == ("content_filtered", PROSE, 1)
@@ -232,11 +232,9 @@ async def test_a_filtered_answer_is_reported_as_that() -> None:
     "schema", [{"type": "wizard"}, {"$ref": "https://example.com/s.json"}, {"type": "x", "$ref": 5}]
 )
 async def test_what_is_no_schema_is_refused_before_a_model_is_asked(schema: dict[str, Any]) -> None:
-    wanted = ResponseFormat(
-        type="json_schema", json_schema=JsonSchemaFormat(name="n", schema=schema)
-    )
+    form = ResponseFormat(type="json_schema", json_schema=JsonSchemaFormat(name="n", schema=schema))
     vendor = Vendor(GOOD)
-    run = await asked(vendor, wanted)
+    run = await run_of(vendor, form)
 
     assert run.error is not None
     assert run.error.code == "invalid_output"
@@ -247,8 +245,8 @@ async def test_what_is_no_schema_is_refused_before_a_model_is_asked(schema: dict
 async def test_a_schema_that_takes_too_long_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("agents_app.workers.schema_checks.CHECK_SECONDS", 1.0)
     bomb = {"type": "object", "properties": {"city": {"pattern": "^(a+)+$"}}}
-    wanted = ResponseFormat(type="json_schema", json_schema=JsonSchemaFormat(name="n", schema=bomb))
-    run = await asked(Vendor(json.dumps({"city": "a" * 40 + "!"})), wanted)
+    form = ResponseFormat(type="json_schema", json_schema=JsonSchemaFormat(name="n", schema=bomb))
+    run = await run_of(Vendor(json.dumps({"city": "a" * 40 + "!"})), form)
 
     assert run.error is not None
     assert run.error.code == "invalid_output"
@@ -272,15 +270,15 @@ BOMBS = [
 async def test_schemas_that_take_for_ever_are_stopped_and_others_are_answered_meanwhile(
     schema: dict[str, Any], answer: str
 ) -> None:
-    named = JsonSchemaFormat(name="n", schema=schema)
-    bomb = ResponseFormat(type="json_schema", json_schema=named)
+    bomb_schema = JsonSchemaFormat(name="n", schema=schema)
+    bomb = ResponseFormat(type="json_schema", json_schema=bomb_schema)
     spec = AgentSpec(id="a", name="echo", options={"script": "echo"})
     history = [Message(role="user", content=answer)]
     bombs = [asyncio.create_task(played(spec, bomb, history=history)) for _ in range(3)]
     answered = 0
     async with asyncio.timeout(60):
         while not any(task.done() for task in bombs):
-            run = await asked(Vendor(GOOD))
+            run = await run_of(Vendor(GOOD))
             assert (run.error, run.text) == (None, GOOD)
             answered += 1
         # The first may come before the bombs.
@@ -291,14 +289,16 @@ async def test_schemas_that_take_for_ever_are_stopped_and_others_are_answered_me
             assert "takes too long" in stopped.error.message
         # Nothing goes on, and those who have such a schema are answered again.
         pattern = {"type": "object", "properties": {"city": {"pattern": "^O"}}}
-        kept = JsonSchemaFormat(name="n", schema=pattern)
-        run = await asked(Vendor(GOOD), ResponseFormat(type="json_schema", json_schema=kept))
+        simple_schema = JsonSchemaFormat(name="n", schema=pattern)
+        run = await run_of(
+            Vendor(GOOD), ResponseFormat(type="json_schema", json_schema=simple_schema)
+        )
         assert (run.error, run.text) == (None, GOOD)
 
 
 async def test_a_form_holds_back_only_so_much(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("agents_app.runtime.structured.FORM_CHARS", 10)
-    run = await asked(Vendor("x" * 11))
+    run = await run_of(Vendor("x" * 11))
 
     assert run.error is not None
     assert (run.error.code, run.text) == ("invalid_output", "")
@@ -308,7 +308,7 @@ async def test_a_form_holds_back_only_so_much(monkeypatch: pytest.MonkeyPatch) -
 def script(monkeypatch: pytest.MonkeyPatch) -> Callable[..., AgentSpec]:
     """Return a function that makes an agent of what its script says."""
 
-    def made(*steps: Step, **values: Any) -> AgentSpec:
+    def make_agent(*steps: Step, **values: Any) -> AgentSpec:
         async def play(_spec: AgentSpec, _request: LLMRequest) -> AsyncIterator[Step]:
             for step in steps:
                 yield step
@@ -316,7 +316,7 @@ def script(monkeypatch: pytest.MonkeyPatch) -> Callable[..., AgentSpec]:
         monkeypatch.setitem(scripts.SCRIPTS, "played", play)
         return AgentSpec(id="a", name="bot", options={"script": "played"}, **values)
 
-    return made
+    return make_agent
 
 
 async def test_a_script_is_held_to_a_schema_and_not_asked_again(

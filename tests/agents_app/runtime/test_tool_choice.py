@@ -53,13 +53,15 @@ async def _ignore(_event: StreamEvent) -> None:
     """Take an event that no test looks at."""
 
 
-async def sent(asked: RunRequest, *, provider: str = "anthropic", **request: Any) -> LLMRequest:
+async def model_request(
+    run_request: RunRequest, *, provider: str = "anthropic", **request: Any
+) -> LLMRequest:
     """Return what the model is sent for a request with a tool."""
     model = Recorder()
-    chosen = choosing(model, provider, asked)
+    chosen = choosing(model, provider, run_request)
     assert isinstance(chosen, EmittingModel)
-    given = {"messages": (UserMessage(content="Hello"),), "tools": (TOOL,), **request}
-    await chosen.infer(LLMRequest(**given), _ignore)
+    fields = {"messages": (UserMessage(content="Hello"),), "tools": (TOOL,), **request}
+    await chosen.infer(LLMRequest(**fields), _ignore)
     return model.requests[-1]
 
 
@@ -71,16 +73,16 @@ def asking(**fields: Any) -> RunRequest:
 
 
 async def test_a_demand_is_sent_under_the_vendors_name() -> None:
-    assert (await sent(asking())).params == {"tool_choice": {"type": "any"}}
+    assert (await model_request(asking())).params == {"tool_choice": {"type": "any"}}
 
 
 async def test_a_run_that_goes_on_after_a_call_demands_no_other() -> None:
-    assert (await sent(asking(resume=(CALL,)))).params == {}
+    assert (await model_request(asking(resume=(CALL,)))).params == {}
 
 
 async def test_the_agents_own_tool_configuration_is_kept() -> None:
     params = {"toolConfig": {"retrievalConfig": {"languageCode": "en"}}}
-    request = await sent(asking(), provider="google", params=params)
+    request = await model_request(asking(), provider="google", params=params)
     assert request.params["toolConfig"] == {
         "retrievalConfig": {"languageCode": "en"},
         "functionCallingConfig": {"mode": "ANY"},
@@ -91,7 +93,7 @@ async def test_the_agents_own_tool_configuration_is_kept() -> None:
 async def test_a_model_that_may_call_nothing_may_still_answer_by_the_call_of_a_structure(
     structure: Any,
 ) -> None:
-    request = await sent(asking(params={"tool_choice": "none"}), structure=structure)
+    request = await model_request(asking(params={"tool_choice": "none"}), structure=structure)
     if structure is None:
         assert request.params == {"tool_choice": {"type": "none"}}
         assert request.tools == (TOOL,)

@@ -12,12 +12,14 @@ from tests.agents_app.run_context import Context
 AT = datetime(2026, 3, 1, 12, 30, 5, 999, tzinfo=UTC)
 
 
-def found(text: str, name: str = "ada", role: str = "user") -> FoundMessage:
+def message(text: str, name: str = "ada", role: str = "user") -> FoundMessage:
     return FoundMessage(at=AT, role=role, name=name, text=text)
 
 
 def test_messages_come_with_time_name_and_excerpt() -> None:
-    context = Context(messages=[found("The\nbudget  is 5"), found("No budget", "", "assistant")])
+    context = Context(
+        messages=[message("The\nbudget  is 5"), message("No budget", "", "assistant")]
+    )
     outcome = search_chat.run(context, {"query": " Budget\0is  "})
     assert json.loads(outcome.result) == [
         {"time": "2026-03-01T12:30:05+00:00", "name": "ada", "excerpt": "The budget is 5"},
@@ -33,7 +35,7 @@ def test_nothing_found_is_an_empty_list() -> None:
 
 @pytest.mark.parametrize("limit", [1, 50])
 def test_the_limit_goes_to_the_search(limit: int) -> None:
-    context = Context(messages=[found("x")] * 60)
+    context = Context(messages=[message("x")] * 60)
     outcome = search_chat.run(context, {"query": "x", "limit": limit})
     assert len(json.loads(outcome.result)) == limit
 
@@ -68,7 +70,7 @@ def test_no_words_and_too_many_are_refused(query: str, problem: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "words", "shown"),
+    ("text", "words", "expected"),
     [
         ("short", ["x"], "short"),
         ("a" * 300, ["a"], "a" * 300),
@@ -77,5 +79,5 @@ def test_no_words_and_too_many_are_refused(query: str, problem: str) -> None:
         ("a" * 500 + "B" + "c" * 500, ["z", "b"], "…" + "a" * 100 + "B" + "c" * 199 + "…"),
     ],
 )
-def test_an_excerpt_is_around_the_first_word(text: str, words: list[str], shown: str) -> None:
-    assert excerpt(text, words) == shown
+def test_an_excerpt_is_around_the_first_word(text: str, words: list[str], expected: str) -> None:
+    assert excerpt(text, words) == expected

@@ -136,7 +136,7 @@ def test_what_is_reported_of_a_column_is_short_however_long_its_name_is() -> Non
 
 
 @pytest.mark.parametrize(
-    ("data", "said"),
+    ("data", "reason"),
     [
         (b"", "is empty"),
         (b" \n\n", "is empty"),
@@ -151,15 +151,15 @@ def test_what_is_reported_of_a_column_is_short_however_long_its_name_is() -> Non
         (b"a\n" + b"x" * 140_000, "cannot be read"),
     ],
 )
-def test_a_file_that_is_no_table_says_what_to_do(data: bytes, said: str) -> None:
+def test_a_file_that_is_no_table_says_what_to_do(data: bytes, reason: str) -> None:
     context = Context(data=data)
-    with pytest.raises(ToolError, match=said):
+    with pytest.raises(ToolError, match=reason):
         run(context)
     assert context.written == []
 
 
 @pytest.mark.parametrize(
-    ("limit", "value", "data", "said"),
+    ("limit", "value", "data", "reason"),
     [
         ("MAX_BYTES", 1024 * 1024, b"a\n" + b"1\n" * 600_000, "larger than 1 MB"),
         ("MAX_ROWS", 2, b"a\n1\n2\n3\n", "more than 2 rows"),
@@ -167,10 +167,10 @@ def test_a_file_that_is_no_table_says_what_to_do(data: bytes, said: str) -> None
     ],
 )
 def test_a_file_beyond_a_limit_is_refused(
-    monkeypatch: pytest.MonkeyPatch, limit: str, value: int, data: bytes, said: str
+    monkeypatch: pytest.MonkeyPatch, limit: str, value: int, data: bytes, reason: str
 ) -> None:
     monkeypatch.setattr(csv_table, limit, value)
-    with pytest.raises(ToolError, match=said):
+    with pytest.raises(ToolError, match=reason):
         run(Context(data=data))
 
 
@@ -206,8 +206,8 @@ def test_an_unknown_file_is_the_contexts_word() -> None:
 
 
 def test_rows_of_another_length_are_reported() -> None:
-    said = run(Context(data=b"a,b\n1\n")).result
-    assert "has 1 row and 2 columns. Rows with too few or too many values: 1." in said
+    report = run(Context(data=b"a,b\n1\n")).result
+    assert "has 1 row and 2 columns. Rows with too few or too many values: 1." in report
 
 
 @pytest.mark.sampled(7)
@@ -244,8 +244,8 @@ def test_an_encoding_that_nothing_says_is_found_and_named(
     encoding: str, name: str, text: str
 ) -> None:
     assert decode(text.encode(encoding))[:2] == (text, name)
-    said = run(Context(data=text.encode(encoding))).result
-    assert f"It was read as {name}" in said
+    report = run(Context(data=text.encode(encoding))).result
+    assert f"It was read as {name}" in report
 
 
 @pytest.mark.sampled(3)
@@ -267,9 +267,9 @@ def test_an_encoding_that_nothing_says_is_found_and_named(
 def test_an_encoding_that_is_not_known_is_never_guessed_without_a_word(
     encoding: str, text: str
 ) -> None:
-    said = run(Context(data=text.encode(encoding))).result
-    assert "It was read as " in said
-    assert "save it as UTF-8" in said
+    report = run(Context(data=text.encode(encoding))).result
+    assert "It was read as " in report
+    assert "save it as UTF-8" in report
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
@@ -280,8 +280,8 @@ def test_an_encoding_that_is_known_is_not_named(encoding: str) -> None:
 
 
 def test_an_encoding_that_is_a_guess_is_said_to_be_one() -> None:
-    said = run(Context(data="Mesto;Po\u010det\n\u017d\u010f\u00e1r;3\n".encode("cp1250"))).result
-    assert "It was read as Windows-1252, which is not certain" in said
+    report = run(Context(data="Mesto;Po\u010det\n\u017d\u010f\u00e1r;3\n".encode("cp1250"))).result
+    assert "It was read as Windows-1252, which is not certain" in report
 
 
 def test_a_cell_cannot_leave_the_table() -> None:

@@ -30,8 +30,8 @@ def edited(data: bytes, **arguments: Any) -> tuple[Image.Image, ToolOutcome, Con
     context = Context(data=data, filename="holiday.png")
     outcome = edit_picture.run(context, {"content_id": CSV_ID, **arguments})
     assert not outcome.is_error, outcome.result
-    ((written, _, _),) = context.written
-    return Image.open(io.BytesIO(written)), outcome, context
+    ((picture_bytes, _, _),) = context.written
+    return Image.open(io.BytesIO(picture_bytes)), outcome, context
 
 
 def test_black_and_white_has_no_colour_left() -> None:

@@ -155,8 +155,8 @@ def test_a_wrong_charset_does_no_harm(charset: str, body: bytes, text: str, web:
 
 @pytest.mark.parametrize("status", [404, 500, 204 + 100])
 def test_another_status_is_reported(status: int, web: WebServer) -> None:
-    said = refusal(web.page("/", "secret of the page", status=status))
-    assert said == f"The page was not fetched. Its server answered {status}."
+    reason = refusal(web.page("/", "secret of the page", status=status))
+    assert reason == f"The page was not fetched. Its server answered {status}."
 
 
 @pytest.mark.parametrize(
@@ -195,8 +195,8 @@ def test_a_huge_page_is_refused_and_a_long_one_cut(settings: Settings, web: WebS
     )
     url = web.page("/", "<p>" + "x" * TEXT_CHARS)
     assert fetched(url) == f"{label(url)}\n\n{'x' * TEXT_CHARS}"
-    said = refusal(web.page("/", "x" * (TEXT_CHARS + 1001)))
-    assert said == (
+    reason = refusal(web.page("/", "x" * (TEXT_CHARS + 1001)))
+    assert reason == (
         f"The page was not fetched. The answer has more than {TEXT_CHARS + 1000} bytes."
     )
 

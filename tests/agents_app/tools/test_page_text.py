@@ -59,7 +59,7 @@ end""",
 
 
 @pytest.mark.parametrize(
-    ("source", "said"),
+    ("source", "expected"),
     [
         ("plain", "plain"),
         ("", ""),
@@ -94,8 +94,8 @@ end""",
         ("<title>one</title><title>two</title>x", "x"),
     ],
 )
-def test_broken_and_odd_pages_are_read_as_well_as_they_can_be(source: str, said: str) -> None:
-    assert text(source) == said
+def test_broken_and_odd_pages_are_read_as_well_as_they_can_be(source: str, expected: str) -> None:
+    assert text(source) == expected
 
 
 def test_a_page_at_the_limit_is_whole_and_one_past_it_is_cut() -> None:

@@ -205,8 +205,8 @@ def test_a_wrong_path_is_a_wrong_setting(
 
 def test_the_tools_that_ship_are_made_of_functions() -> None:
     """No library checks the arguments of a schema that was written by hand."""
-    for made in server_tools().values():
-        assert isinstance(made, ServerTool)
-        outcome = made.run(Context(), {"no such argument": 1})
+    for shipped_tool in server_tools().values():
+        assert isinstance(shipped_tool, ServerTool)
+        outcome = shipped_tool.run(Context(), {"no such argument": 1})
         assert outcome.is_error
         assert "no such argument" in outcome.result or "required field" in outcome.result

@@ -36,4 +36,4 @@ async def test_a_job_on_a_thread_of_the_loop_leaves_no_connection(process: Proce
     second = await sync_to_async(used, thread_sensitive=False)()
     with pytest.raises(LookupError) as failed:
         await asyncio.to_thread(used, fails=True)
-    assert [one.connection for one in (first, second, *failed.value.args)] == [None] * 3
+    assert [job.connection for job in (first, second, *failed.value.args)] == [None] * 3

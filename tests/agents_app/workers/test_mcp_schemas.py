@@ -30,7 +30,7 @@ def nested(depth: int) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("schema", "value", "said"),
+    ("schema", "value", "expected"),
     [
         ({"properties": {"a": {"type": "integer"}}}, {"a": 1}, None),
         ({"properties": {"a": {"type": "integer"}}}, {"a": "x"}, "'x' is not of type 'integer'"),
@@ -43,10 +43,10 @@ def nested(depth: int) -> dict[str, Any]:
     ],
 )
 def test_what_does_not_fit_is_said_with_its_place(
-    schema: dict[str, Any], value: Any, said: str | None
+    schema: dict[str, Any], value: Any, expected: str | None
 ) -> None:
-    found = misfit(schema, value, asker="a")
-    assert found == said if said is None else str(found).startswith(said)
+    problem = misfit(schema, value, asker="a")
+    assert problem == expected if expected is None else str(problem).startswith(expected)
 
 
 @pytest.mark.parametrize(

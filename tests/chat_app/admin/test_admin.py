@@ -133,19 +133,19 @@ def test_messages_of_all_chats_are_listed_by_time() -> None:
     ada = factories.user("ada")
     chats = [factories.chat(ada) for _ in range(4)]
     now = timezone.now()
-    written = [factories.message(chat, ada) for chat in (*chats, *reversed(chats))]
-    for days, message in enumerate(written):
+    messages = [factories.message(chat, ada) for chat in (*chats, *reversed(chats))]
+    for days, message in enumerate(messages):
         Message.objects.filter(pk=message.pk).update(created_at=now - timedelta(days=days))
     client = signed_in(factories.superuser())
-    found = client.get(address("chat_app.message")).context["cl"].result_list
-    assert [row.pk for row in found] == [message.pk for message in written]
+    rows = client.get(address("chat_app.message")).context["cl"].result_list
+    assert [row.pk for row in rows] == [message.pk for message in messages]
     day = (now - timedelta(days=2)).strftime("%Y-%m-%d")
     some = (
         client.get(address("chat_app.message"), {"created_at_from": day, "created_at_until": day})
         .context["cl"]
         .result_list
     )
-    assert [row.pk for row in some] == [written[2].pk]
+    assert [row.pk for row in some] == [messages[2].pk]
 
 
 @pytest.mark.parametrize(
@@ -161,8 +161,8 @@ def test_people_are_found_by_name_and_address(model: str, text: str) -> None:
         person = factories.user(name, email=f"{name}@example.org")
         profiles.update_profile(user=person, change=ProfileChange(display_name=f"{name} L."))
     client = signed_in(factories.superuser())
-    (found,) = client.get(address(model), {"q": text}).context["cl"].result_list
-    assert "ada" in str(found)
+    (row,) = client.get(address(model), {"q": text}).context["cl"].result_list
+    assert "ada" in str(row)
 
 
 def test_a_search_finds_the_newest_under_a_filter(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -203,12 +203,12 @@ def test_the_admin_runs_under_the_strict_policy(server: ServerAddress, chromium:
 @pytest.mark.browser
 @pytest.mark.long
 def test_the_api_reader_runs_under_the_strict_policy(server: ServerAddress, chromium: str) -> None:
-    shown = "/api/v1/chats/{chat_id}/messages"
-    assert complaints_at(server, chromium, ["/api/docs"], shown=shown) == []
+    path = "/api/v1/chats/{chat_id}/messages"
+    assert complaints_at(server, chromium, ["/api/docs"], awaited_text=path) == []
 
 
 def complaints_at(
-    server: ServerAddress, chromium: str, paths: Iterable[str], *, shown: str = ""
+    server: ServerAddress, chromium: str, paths: Iterable[str], *, awaited_text: str = ""
 ) -> list[str]:
     """Return what a browser complains about at pages; the last one shows a text."""
     cookie = signed_in(factories.superuser()).cookies["sessionid"].value
@@ -219,7 +219,8 @@ def complaints_at(
         page.context.add_cookies([{"name": "sessionid", "value": cookie, "url": server.http}])
         complaints: list[str] = []
         page.on(
-            "console", lambda said: complaints.append(said.text) if said.type == "error" else None
+            "console",
+            lambda message: complaints.append(message.text) if message.type == "error" else None,
         )
         page.on("pageerror", lambda error: complaints.append(str(error)))
         for path in paths:
@@ -229,8 +230,8 @@ def complaints_at(
             policy = answer.headers["content-security-policy"]
             assert "script-src 'self'" in policy
             assert "unsafe" not in policy
-        if shown:
-            page.get_by_text(shown).first.wait_for()
+        if awaited_text:
+            page.get_by_text(awaited_text).first.wait_for()
         browser.close()
     return complaints
 

@@ -109,18 +109,24 @@ def test_no_one_takes_over_an_account_that_may_do_more(stronger: str) -> None:
 
 
 def test_an_own_role_and_one_that_may_do_more_are_not_changed() -> None:
-    own, more, less = role("Own", *EDITING), role("More", "grant_topup"), role("Less", "view_user")
-    clerk = person("clerk", groups=(own,))
+    own_role, greater_role, lesser_role = (
+        role("Own", *EDITING),
+        role("More", "grant_topup"),
+        role("Less", "view_user"),
+    )
+    clerk = person("clerk", groups=(own_role,))
 
     def edit(group: Group, *rights: str) -> int:
         form = {"name": group.name, "permissions": [permission(right).pk for right in rights]}
         return post(clerk, reverse("admin:auth_group_change", args=[group.pk]), form)
 
-    assert edit(own, *EDITING) == 403
-    assert edit(more, "view_user") == 403
-    assert edit(less, "grant_topup") == 200
-    assert edit(less, "change_user") == 302
-    assert post(clerk, reverse("admin:auth_group_delete", args=[own.pk]), {"post": "yes"}) == 403
+    assert edit(own_role, *EDITING) == 403
+    assert edit(greater_role, "view_user") == 403
+    assert edit(lesser_role, "grant_topup") == 200
+    assert edit(lesser_role, "change_user") == 302
+    assert (
+        post(clerk, reverse("admin:auth_group_delete", args=[own_role.pk]), {"post": "yes"}) == 403
+    )
     root = factories.superuser("root")
     form = {"name": "More", "permissions": [permission("view_user").pk]}
-    assert post(root, reverse("admin:auth_group_change", args=[more.pk]), form) == 302
+    assert post(root, reverse("admin:auth_group_change", args=[greater_role.pk]), form) == 302

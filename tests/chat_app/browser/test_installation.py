@@ -36,7 +36,7 @@ def test_the_manifest_has_the_name_of_the_server_and_words_of_the_language() -> 
     assert manifest["name"] == "Müller & Söhne"
     assert (manifest["id"], manifest["start_url"], manifest["scope"]) == ("/", "/", "/")
     assert manifest["display"] == "standalone"
-    assert [one["name"] for one in manifest["shortcuts"]] == ["Agenten", "Geld", "Konto"]
+    assert [shortcut["name"] for shortcut in manifest["shortcuts"]] == ["Agenten", "Geld", "Konto"]
     assert Client().get("/manifest/xx.webmanifest").status_code == 404
 
 
@@ -44,13 +44,13 @@ def test_the_manifest_has_the_name_of_the_server_and_words_of_the_language() -> 
 def test_the_icons_are_there_in_the_sizes_that_the_manifest_says() -> None:
     icons = Client().get("/manifest/en.webmanifest").json()["icons"]
 
-    assert {one["purpose"] for one in icons} == {"any", "maskable"}
+    assert {entry["purpose"] for entry in icons} == {"any", "maskable"}
     for icon in icons:
         data = (STATIC / icon["src"].removeprefix("/static/")).read_bytes()
         if icon["type"] == "image/png":
             assert "{}x{}".format(*Image.open(BytesIO(data)).size) == icon["sizes"]
     # A launcher cuts a circle out of it: nothing may shine through.
-    maskable = next(one["src"] for one in icons if one["purpose"] == "maskable")
+    maskable = next(entry["src"] for entry in icons if entry["purpose"] == "maskable")
     image = Image.open(STATIC / maskable.removeprefix("/static/")).convert("RGBA")
     assert image.getchannel("A").getextrema() == (255, 255)
 

@@ -33,9 +33,9 @@ def test_the_money_page_says_who_is_signed_in_and_carries_no_figure() -> None:
     client.force_login(ada)
     answer = client.get("/money")
     page = answer.content.decode()
-    found = re.search(r'id="start" type="application/json">(.*?)</script>', page)
-    assert found is not None
-    assert json.loads(found[1])["me"]["username"] == "ada"
+    start_data = re.search(r'id="start" type="application/json">(.*?)</script>', page)
+    assert start_data is not None
+    assert json.loads(start_data[1])["me"]["username"] == "ada"
     assert "12.345" not in page
     assert "style=" not in page
     assert answer.headers["Cache-Control"].count("no-store") == 1

@@ -211,8 +211,8 @@ def test_everything_that_the_shell_loads_exists(client: Client) -> None:
 
 def bundled(html: str, relation: str) -> set[str]:
     """Return the files of the bundle that a page names, by the kind of link or as its script."""
-    found = set(re.findall(rf'<link rel="{relation}" href="(/static/dist/[^"]+)"', html))
-    return found | set(re.findall(r'<script type="module" src="(/static/dist/[^"]+)"', html))
+    links = set(re.findall(rf'<link rel="{relation}" href="(/static/dist/[^"]+)"', html))
+    return links | set(re.findall(r'<script type="module" src="(/static/dist/[^"]+)"', html))
 
 
 def test_the_page_preloads_what_its_scripts_import_first(client: Client) -> None:
@@ -221,9 +221,9 @@ def test_the_page_preloads_what_its_scripts_import_first(client: Client) -> None
     assert manifest is not None, "run: make pages"
     entries = ("chat/app.js", "chat/log/message-list.js")
 
-    wanted = {f"/static/dist/{name}" for entry in entries for name in manifest.entries[entry]}
+    paths = {f"/static/dist/{name}" for entry in entries for name in manifest.entries[entry]}
 
-    assert bundled(html, "modulepreload") == wanted
+    assert bundled(html, "modulepreload") == paths
 
 
 def test_the_login_page_fetches_what_the_chats_load(client: Client) -> None:
@@ -257,11 +257,11 @@ def test_without_the_bundle_pages_load_the_sources(client: Client, settings: Set
 )
 def test_what_the_scripts_read_first_is_preloaded(client: Client, path: str, chat: str) -> None:
     html = client.get(path).text
-    found = re.findall(r'<link rel="preload" as="fetch" crossorigin href="([^"]+)">', html)
+    addresses = re.findall(r'<link rel="preload" as="fetch" crossorigin href="([^"]+)">', html)
     query = "limit=50&amp;expand=signature&amp;thread=none&amp;order=desc"
 
     ends = ("", f"/messages?{query}", "/receipts") if chat else ()
-    assert found == [f"/api/v1/chats/{chat}{end}" for end in ends]
+    assert addresses == [f"/api/v1/chats/{chat}{end}" for end in ends]
 
 
 @pytest.mark.parametrize("module", sorted((ROOT / "static").rglob("*.js")), ids=lambda m: m.name)
@@ -287,9 +287,9 @@ def test_the_first_frame_has_the_theme_and_density_of_the_person(
         assert page.count('name="theme-color"') == 1, path
     # Before signing in, the browser's own cookie says it; what it says is not repeated unchecked.
     visitor = Client()
-    for chosen, shown in (("light", True), ('"><script>', False), ("pink", False)):
+    for chosen, is_light in (("light", True), ('"><script>', False), ("pink", False)):
         visitor.cookies["theme"] = chosen
-        assert ('data-theme="light"' in visitor.get("/login").text) == shown
+        assert ('data-theme="light"' in visitor.get("/login").text) == is_light
 
 
 def test_the_page_of_a_diagram_has_no_origin_and_reaches_nothing(client: Client) -> None:

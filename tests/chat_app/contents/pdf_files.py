@@ -46,10 +46,10 @@ def tree(
     leaf: bytes = LEAF,
 ) -> dict[int, bytes]:
     """Return the objects of a flat page tree."""
-    named = b" ".join(b"%d 0 R" % (3 + one) for one in range(pages))
-    kids, count = kids.replace(b"LEAVES", named), count.replace(b"PAGES", b"%d" % pages)
+    references = b" ".join(b"%d 0 R" % (3 + index) for index in range(pages))
+    kids, count = kids.replace(b"LEAVES", references), count.replace(b"PAGES", b"%d" % pages)
     objects = {1: CATALOG, 2: b"<< /Type /Pages" + BOX + kids + b" " + count + b" >>"}
-    return objects | {3 + one: leaf for one in range(pages)}
+    return objects | {3 + index: leaf for index in range(pages)}
 
 
 def stream(data: bytes, about: bytes = b"") -> bytes:
@@ -61,10 +61,10 @@ def shown(contents: bytes, *, more: dict[int, bytes] | None = None, pages: int =
     """Return a file whose pages all show the object 20."""
     resources = b"/Resources << /Font << /F 5 0 R >> /XObject << /A 21 0 R /B 22 0 R >> >>"
     leaf = b"<< /Type /Page /Parent 2 0 R /Contents 20 0 R %s >>" % resources
-    named = b" ".join([b"3 0 R"] * pages)
+    references = b" ".join([b"3 0 R"] * pages)
     objects = {
         1: CATALOG,
-        2: b"<< /Type /Pages /Kids [%s] /Count %d%s>>" % (named, pages, BOX),
+        2: b"<< /Type /Pages /Kids [%s] /Count %d%s>>" % (references, pages, BOX),
         3: leaf,
         5: FONT,
         20: contents,
@@ -104,7 +104,7 @@ def with_object_stream(objects: dict[int, bytes], container: bytes) -> bytes:
     return bytes(out)
 
 
-WORDS = b" ".join(b"word%d" % one for one in range(6_000))
+WORDS = b" ".join(b"word%d" % number for number in range(6_000))
 """About 53,000 bytes of text: nine pages."""
 LINES = (
     b"BT /F 1 Tf 10 780 Td "

@@ -46,14 +46,14 @@ def endpoint() -> Iterator[str]:
 @pytest.fixture
 def bucket(endpoint: str, settings: Settings) -> Bucket:
     """Store files in a bucket of the test's own."""
-    made = make_bucket(endpoint)
-    for name, value in made.variables.items():
+    new_bucket = make_bucket(endpoint)
+    for name, value in new_bucket.variables.items():
         setattr(settings, name, value)
     settings.STORAGES = {
         **settings.STORAGES,
         "default": {"BACKEND": "chat_app.contents.bucket.BucketStorage"},
     }
-    return made
+    return new_bucket
 
 
 def upload(web: httpx.Client, who: Person, data: bytes = NOISE) -> httpx.Response:
@@ -68,11 +68,11 @@ def test_a_file_is_read_through_the_server_by_those_who_may_and_not_from_the_buc
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     loops: list[Any] = []
-    read = buckets.ObjectReader.readinto
+    readinto = buckets.ObjectReader.readinto
 
     def watched(reader: Any, buffer: Any) -> int:
         loops.append(asyncio._get_running_loop())
-        return read(reader, buffer)
+        return readinto(reader, buffer)
 
     monkeypatch.setattr(buckets.ObjectReader, "readinto", watched)
     answer = upload(web, alice)
@@ -98,11 +98,11 @@ def test_a_file_is_read_through_the_server_by_those_who_may_and_not_from_the_buc
 
 
 def test_a_file_in_parts_leaves_one_object(alice: Person, bucket: Bucket) -> None:
-    begun = uploads.begin(user_id=alice.user.pk, length=len(NOISE), filename="a.bin", mime_type="")
+    upload = uploads.begin(user_id=alice.user.pk, length=len(NOISE), filename="a.bin", mime_type="")
     half = len(NOISE) // 2
-    uploads.add_part(begun.pk, offset=0, data=NOISE[:half])
+    uploads.add_part(upload.pk, offset=0, data=NOISE[:half])
     assert set(bucket.objects().values()) == {NOISE[:half]}
-    uploads.add_part(begun.pk, offset=half, data=NOISE[half:])
+    uploads.add_part(upload.pk, offset=half, data=NOISE[half:])
     assert list(bucket.objects().values()) == [NOISE]
 
 
@@ -122,11 +122,11 @@ def test_an_erased_person_leaves_no_object(
     django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks,
 ) -> None:
     store(alice)
-    kept = store(bob, b"of bob")
+    file_of_bob = store(bob, b"of bob")
     with django_capture_on_commit_callbacks(execute=True):
         erase_profile(alice.user.pk)
     assert list(bucket.objects().values()) == [b"of bob"]
-    assert list(Content.objects.all()) == [kept]
+    assert list(Content.objects.all()) == [file_of_bob]
 
 
 def test_a_file_that_is_not_wanted_after_all_is_deleted(alice: Person, bucket: Bucket) -> None:

@@ -79,9 +79,9 @@ SOUNDS = {
 
 def extent(data: bytes, mime_type: str) -> int:
     """Return the extent of a content."""
-    found = extents.extent_of(data, mime_type, asker="a")
-    assert found is not None
-    return found
+    media_extent = extents.extent_of(data, mime_type, asker="a")
+    assert media_extent is not None
+    return media_extent
 
 
 @pytest.mark.parametrize("name", SOUNDS)
@@ -177,8 +177,10 @@ def test_an_extent_is_stored_once_and_read_of_what_was_stored_before(
     content = storage.store(sound, mime_type="audio/mpeg", filename="a.mp3", owner=owner)
     assert 60_000 <= (content.extent or 0) < 60_100
     Content.objects.update(extent=None)
-    found = extents.extents_of([str(content.pk).upper(), "none", str(content.pk)])
-    assert {one.amount for many in found.values() for one in many} == {content.extent}
+    extents_by_handle = extents.extents_of([str(content.pk).upper(), "none", str(content.pk)])
+    assert {
+        stored_extent.amount for many in extents_by_handle.values() for stored_extent in many
+    } == {content.extent}
     monkeypatch.setattr(extents, "extent_of", None)
     assert extents.extents_of([str(content.pk)])[str(content.pk)][0].amount == content.extent
 
@@ -205,4 +207,6 @@ def test_a_handle_of_several_owners_has_the_extents_of_all(
         row.owner_key = f"visitor:{number}"
         row.blob.save(str(row.pk), ContentFile(b"x"), save=False)
         row.save()
-    assert sorted(one.amount for one in extents.extents_of([handle])[handle]) == [1, 2]
+    assert sorted(
+        stored_extent.amount for stored_extent in extents.extents_of([handle])[handle]
+    ) == [1, 2]

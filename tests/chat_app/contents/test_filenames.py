@@ -121,12 +121,12 @@ def test_a_name_goes_in_and_out_over_rest(name: str, settings: Settings, tmp_pat
     client = Client()
     client.force_login(factories.user("ada"))
     # As browsers write it: in UTF-8, with the quotation mark in percent.
-    sent = name.replace('"', "%22").encode()
+    form_name = name.replace('"', "%22").encode()
     body = (
         b'--x\r\nContent-Disposition: form-data; name="file"; filename="%b"\r\n\r\na\r\n--x--\r\n'
     )
     multipart = "multipart/form-data; boundary=x"
-    stored = client.post("/api/v1/contents", body % sent, content_type=multipart).json()
+    stored = client.post("/api/v1/contents", body % form_name, content_type=multipart).json()
     disposition = client.get(stored["url"])["Content-Disposition"]
 
     assert stored["filename"] == name.replace('"', "%22")

@@ -27,10 +27,10 @@ SECOND = b"\xff\xf3\x14\xc0" + bytes(20)
 @pytest.fixture(autouse=True)
 def processes(monkeypatch: pytest.MonkeyPatch) -> Iterator[ChildProcesses]:
     """Give each test processes of its own."""
-    own = ChildProcesses("chat_app.contents.measures")
-    monkeypatch.setattr(measures, "_processes", own)
-    yield own
-    own.close()
+    own_processes = ChildProcesses("chat_app.contents.measures")
+    monkeypatch.setattr(measures, "_processes", own_processes)
+    yield own_processes
+    own_processes.close()
 
 
 @pytest.fixture
@@ -86,5 +86,5 @@ def test_a_file_that_finds_no_process_is_stored_and_measured_when_it_is_used(
         extents.extents_of([str(stored.pk)])
     assert Content.objects.get().extent is None
     monkeypatch.undo()
-    (known,) = extents.extents_of([str(stored.pk)])[str(stored.pk)]
-    assert (known.amount, Content.objects.get().extent) == (240, 240)
+    (stored_extent,) = extents.extents_of([str(stored.pk)])[str(stored.pk)]
+    assert (stored_extent.amount, Content.objects.get().extent) == (240, 240)

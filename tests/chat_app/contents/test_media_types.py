@@ -241,59 +241,61 @@ def test_a_broken_picture_is_a_file_unless_it_says_that_it_is_one(data: bytes) -
         media_types.sniff(data, declared="image/jpeg")
 
 
-def sent(data: bytes) -> str:
+def base64_text(data: bytes) -> str:
     return base64.b64encode(data).decode()
 
 
 @pytest.mark.django_db
 @pytest.mark.parametrize(
-    ("item", "shown"),
+    ("item", "expected"),
     [
-        (uamp.ImageContent(image=sent(of.MPO)), ("image", "jpeg")),
-        (uamp.ImageContent(image=sent(of.MPO), format="jpg"), ("image", "jpeg")),
-        (uamp.ImageContent(image=sent(of.PNG), format="jpeg"), ("image", "png")),
-        (uamp.ImageContent(image=sent(of.TIFF)), ("file", "image/tiff", "image.tiff")),
+        (uamp.ImageContent(image=base64_text(of.MPO)), ("image", "jpeg")),
+        (uamp.ImageContent(image=base64_text(of.MPO), format="jpg"), ("image", "jpeg")),
+        (uamp.ImageContent(image=base64_text(of.PNG), format="jpeg"), ("image", "png")),
+        (uamp.ImageContent(image=base64_text(of.TIFF)), ("file", "image/tiff", "image.tiff")),
         (
-            uamp.ImageContent(image=sent(of.HEIC), format="heic"),
+            uamp.ImageContent(image=base64_text(of.HEIC), format="heic"),
             ("file", "image/heic", "image.heic"),
         ),
         (
-            uamp.ImageContent(image=sent(of.AVIF), format="jpeg"),
+            uamp.ImageContent(image=base64_text(of.AVIF), format="jpeg"),
             ("file", "image/avif", "image.avif"),
         ),
-        (uamp.AudioContent(audio=sent(of.WAV), format="x-wav"), ("audio", "wav")),
-        (uamp.AudioContent(audio=sent(of.MP3), format="mpeg"), ("audio", "mp3")),
-        (uamp.AudioContent(audio=sent(of.OGG), format="opus"), ("audio", "opus")),
-        (uamp.AudioContent(audio=sent(of.PNG), format="mp3"), ("image", "png")),
+        (uamp.AudioContent(audio=base64_text(of.WAV), format="x-wav"), ("audio", "wav")),
+        (uamp.AudioContent(audio=base64_text(of.MP3), format="mpeg"), ("audio", "mp3")),
+        (uamp.AudioContent(audio=base64_text(of.OGG), format="opus"), ("audio", "opus")),
+        (uamp.AudioContent(audio=base64_text(of.PNG), format="mp3"), ("image", "png")),
         (
-            uamp.VideoContent(video=sent(of.TYPESCRIPT), format="mp2t"),
+            uamp.VideoContent(video=base64_text(of.TYPESCRIPT), format="mp2t"),
             ("file", "text/plain", "text"),
         ),
-        (uamp.VideoContent(video=sent(of.MP4), format="mp4"), ("video", "mp4")),
+        (uamp.VideoContent(video=base64_text(of.MP4), format="mp4"), ("video", "mp4")),
         (
-            uamp.FileContent(file=sent(of.PDF), filename="a.pdf", mime_type=NONE),
+            uamp.FileContent(file=base64_text(of.PDF), filename="a.pdf", mime_type=NONE),
             ("file", "application/pdf", "a.pdf"),
         ),
         (
-            uamp.FileContent(file=sent(of.TYPESCRIPT), filename="a.ts", mime_type="video/mp2t"),
+            uamp.FileContent(
+                file=base64_text(of.TYPESCRIPT), filename="a.ts", mime_type="video/mp2t"
+            ),
             ("file", "text/plain", "a.ts"),
         ),
     ],
 )
 def test_an_item_is_what_its_bytes_are(
-    item: uamp.ContentItem, shown: tuple[str, ...], settings: Settings, tmp_path: Path
+    item: uamp.ContentItem, expected: tuple[str, ...], settings: Settings, tmp_path: Path
 ) -> None:
     settings.MEDIA_ROOT = tmp_path
     owner = quota.ContentOwner(user_id=factories.user().pk)
     (stored,) = references.ingest([item], owner=owner)
     # What refers to a content is described alike.
     (again,) = references.ingest([stored], owner=owner)
-    for found in (stored, again):
-        match found:
+    for described in (stored, again):
+        match described:
             case uamp.FileContent():
-                assert ("file", found.mime_type, found.filename) == shown
+                assert ("file", described.mime_type, described.filename) == expected
             case uamp.ImageContent() | uamp.AudioContent() | uamp.VideoContent():
-                assert (str(type(found).__struct_config__.tag), found.format) == shown
+                assert (str(type(described).__struct_config__.tag), described.format) == expected
 
 
 @pytest.mark.django_db

@@ -37,8 +37,8 @@ def xmp_of(data: bytes) -> str:
     """Return the XMP packet that another library reads from a picture."""
     with Image.open(io.BytesIO(data)) as image:
         image.load()
-        found = image.info.get("xmp") or image.info.get("XML:com.adobe.xmp") or ""
-    return found.decode() if isinstance(found, bytes) else str(found)
+        xmp = image.info.get("xmp") or image.info.get("XML:com.adobe.xmp") or ""
+    return xmp.decode() if isinstance(xmp, bytes) else str(xmp)
 
 
 def pixels_of(data: bytes) -> bytes:
@@ -166,9 +166,9 @@ def test_only_pictures_of_agents_are_marked(settings: Settings, tmp_path: Path) 
     data = picture("PNG")
 
     def stored(owner: ContentOwner) -> bytes:
-        made = storage.store(data, mime_type="image/png", filename="a.png", owner=owner)
-        assert made.size_bytes == len(storage.read(made))
-        return storage.read(made)
+        content = storage.store(data, mime_type="image/png", filename="a.png", owner=owner)
+        assert content.size_bytes == len(storage.read(content))
+        return storage.read(content)
 
     assert stored(ContentOwner(user_id=factories.user().pk)) == data
     assert stored(ContentOwner(key="anonymous:1")) == data

@@ -75,8 +75,8 @@ def preview(data: bytes, mime_type: str) -> Image.Image:
 
 
 def is_near(picture: Image.Image, at: tuple[int, int], colour: tuple[int, int, int]) -> bool:
-    found: Any = picture.convert("RGB").getpixel(at)
-    return all(abs(one - other) < 16 for one, other in zip(found, colour, strict=True))
+    pixel: Any = picture.convert("RGB").getpixel(at)
+    return all(abs(value - expected) < 16 for value, expected in zip(pixel, colour, strict=True))
 
 
 @pytest.mark.parametrize(
@@ -203,13 +203,13 @@ def test_it_is_read_by_those_who_may_read_its_picture() -> None:
     assert signed_in(ben).get(path).status_code == 404
     ContentUse.objects.create(chat=chat, content=content)
     for person in (ada, ben):
-        found = signed_in(person).get(path)
-        assert found.status_code == 200
-        assert found["Content-Type"] == "image/webp"
-        assert found["X-Content-Type-Options"] == "nosniff"
-        assert found["Content-Security-Policy"].startswith("sandbox")
-        assert Image.open(io.BytesIO(found.content)).size == (300, 200)
-    again = signed_in(ada).get(path, headers={"If-None-Match": found["ETag"]})
+        response = signed_in(person).get(path)
+        assert response.status_code == 200
+        assert response["Content-Type"] == "image/webp"
+        assert response["X-Content-Type-Options"] == "nosniff"
+        assert response["Content-Security-Policy"].startswith("sandbox")
+        assert Image.open(io.BytesIO(response.content)).size == (300, 200)
+    again = signed_in(ada).get(path, headers={"If-None-Match": response["ETag"]})
     assert (again.status_code, again.content) == (304, b"")
     wrong = signed_in(eve).get("/api/content/5f0c1d7e-0000-4000-8000-000000000001/preview")
     for client in (signed_in(eve), Client()):
@@ -228,11 +228,11 @@ def test_it_is_read_by_those_who_may_read_its_picture() -> None:
 @pytest.mark.usefixtures("media")
 def test_it_is_drawn_once_also_if_it_cannot_be(monkeypatch: pytest.MonkeyPatch) -> None:
     ada = factories.user("ada")
-    whole, broken = scan(ada), scan(ada, file_of(halves(), "TIFF")[:5_000])
-    assert previews.preview_of(whole)
+    intact, broken = scan(ada), scan(ada, file_of(halves(), "TIFF")[:5_000])
+    assert previews.preview_of(intact)
     assert previews.preview_of(broken) == b""
     monkeypatch.setattr(previews, "draw", None)
-    assert previews.preview_of(whole)
+    assert previews.preview_of(intact)
     assert previews.preview_of(broken) == b""
     assert signed_in(ada).get(f"/api/content/{broken.pk}/preview").status_code == 404
     assert previews.preview_of(factories.content(ada)) == b""
@@ -242,11 +242,11 @@ def test_it_is_drawn_once_also_if_it_cannot_be(monkeypatch: pytest.MonkeyPatch) 
 @pytest.mark.usefixtures("media")
 def test_it_goes_with_its_picture() -> None:
     ada, ben = factories.user("ada"), factories.user("ben")
-    kept = scan(ben)
-    for content in (scan(ada), kept):
+    picture_of_ben = scan(ben)
+    for content in (scan(ada), picture_of_ben):
         assert previews.preview_of(content)
     erasure.erase_profile(ada.pk)
-    assert list(ContentPreview.objects.values_list("content_id", flat=True)) == [kept.pk]
+    assert list(ContentPreview.objects.values_list("content_id", flat=True)) == [picture_of_ben.pk]
 
 
 @pytest.mark.django_db(transaction=True)

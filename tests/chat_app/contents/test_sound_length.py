@@ -118,7 +118,9 @@ FLACS = {
 
 
 def ogg_page(*packets: bytes, flags: int = 0, serial: int = 1, granule: int = 0) -> bytes:
-    table = b"".join(b"\xff" * (len(one) // 255) + bytes([len(one) % 255]) for one in packets)
+    table = b"".join(
+        b"\xff" * (len(packet) // 255) + bytes([len(packet) % 255]) for packet in packets
+    )
     head = struct.pack("<4sBBqIIIB", b"OggS", 0, flags, granule, serial, 0, 0, len(table))
     return head + table + b"".join(packets)
 

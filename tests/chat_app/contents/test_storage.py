@@ -116,8 +116,8 @@ def test_a_full_disk_is_a_503_and_leaves_nothing(
     session = web.post("/events", json=create, headers=alice.headers).headers["X-Session-ID"]
     headers = {**alice.headers, "X-Session-ID": session}
     data = base64.b64encode(b"text").decode()
-    given = new_event("input.file", file=data, filename="a.txt", mime_type="text/plain")
-    web.post("/events", json=given, headers=headers)
+    event = new_event("input.file", file=data, filename="a.txt", mime_type="text/plain")
+    web.post("/events", json=event, headers=headers)
     check_unavailable(web.post("/events", json=new_event("response.create"), headers=headers))
 
     assert files_in(folder) == set()

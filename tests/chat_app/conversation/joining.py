@@ -19,7 +19,7 @@ def joined(dial: Dial, who: Person, chat: Chat, **fields: Any) -> UampClient:
     return client
 
 
-def said(client: UampClient, text: str) -> str:
+def send_message(client: UampClient, text: str) -> str:
     """Send a message that no agent answers, and return its id."""
     client.ask(text)
     message: Frame = {}

@@ -24,7 +24,7 @@ from chat_app.search.search import search_messages
 from sessions_app.access import rates
 from sessions_app.models import Response
 from tests import factories
-from tests.chat_app.conversation.joining import joined, refusal, said
+from tests.chat_app.conversation.joining import joined, refusal, send_message
 from tests.client import Frame, Story, text_of, wait_until
 from tests.live_server import Dial, Person, quick_agent, shared_chat
 
@@ -55,14 +55,14 @@ def test_an_edit_reaches_the_members_the_log_and_rest_and_keeps_what_was_said(
     dial: Dial, web: httpx.Client, alice: Person, bob: Person, chat: Chat
 ) -> None:
     clients = [joined(dial, who, chat) for who in (alice, bob)]
-    message_id = said(clients[0], "wether?")
+    message_id = send_message(clients[0], "wether?")
     clients[1].until("message.created")
     clients[0].send("message.edit", message_id=message_id, content="weather?", revision=0)
-    got = [client.until("message.edited")[-1] for client in clients]
-    assert without_session(got[0]) == without_session(got[1])
-    assert (got[0]["content"], got[0]["revision"]) == ("weather?", 1)
-    assert got[0]["user_id"] == str(alice.user.pk)
-    assert got[0]["seq"] == ChatEvent.objects.get(type="message.edited").seq
+    edited_frames = [client.until("message.edited")[-1] for client in clients]
+    assert without_session(edited_frames[0]) == without_session(edited_frames[1])
+    assert (edited_frames[0]["content"], edited_frames[0]["revision"]) == ("weather?", 1)
+    assert edited_frames[0]["user_id"] == str(alice.user.pk)
+    assert edited_frames[0]["seq"] == ChatEvent.objects.get(type="message.edited").seq
     # The same text again changes nothing, and its sender receives what it is.
     clients[0].send("message.edit", message_id=message_id, content="weather?", revision=0)
     again = clients[0].until("message.edited")[-1]
@@ -97,8 +97,8 @@ def test_only_the_author_edits_and_only_the_author_or_an_owner_deletes(
     dial: Dial, web: httpx.Client, alice: Person, bob: Person, mallory: Person, chat: Chat
 ) -> None:
     owner, member = (joined(dial, who, chat) for who in (alice, bob))
-    owners = said(owner, "of the owner")
-    members = said(member, "of the member")
+    owners = send_message(owner, "of the owner")
+    members = send_message(member, "of the member")
     path = "/api/v1/messages/"
     for client, message_id in ((owner, members), (member, owners)):
         client.settle()
@@ -125,8 +125,8 @@ def test_only_the_author_edits_and_only_the_author_or_an_owner_deletes(
     assert not ChatEvent.objects.filter(type__in=("message.edited", "message.deleted")).exists()
     # The owner deletes what the member said; the log says who it was.
     owner.send("message.delete", message_id=members)
-    got = owner.until("message.deleted")[-1]
-    assert (got["message_id"], got["user_id"]) == (members, str(alice.user.pk))
+    deleted_frame = owner.until("message.deleted")[-1]
+    assert (deleted_frame["message_id"], deleted_frame["user_id"]) == (members, str(alice.user.pk))
     assert MessageDeletion.objects.get().deleted_by == alice.user
 
 
@@ -134,7 +134,7 @@ def test_a_removed_member_does_not_edit_over_the_session_that_is_open(
     dial: Dial, alice: Person, bob: Person, chat: Chat
 ) -> None:
     member = joined(dial, bob, chat)
-    message_id = said(member, "mine")
+    message_id = send_message(member, "mine")
     Participant.objects.filter(chat=chat, user=bob.user).update(left_at=chat.created_at)
     member.send("message.edit", message_id=message_id, content="changed")
     assert refusal(member) == "message_not_found"
@@ -149,23 +149,23 @@ def test_a_deleted_message_is_withheld_everywhere_and_keeps_its_place(
     client = joined(dial, alice, chat)
     picture = base64.b64encode(factories.png()).decode()
     client.send("input.image", image=picture, format="png")
-    message_id = said(client, "s3cret one")
+    message_id = send_message(client, "s3cret one")
     client.send("message.edit", message_id=message_id, content="s3cret two")
     client.until("message.edited")
-    kept = said(client, "kept")
+    other_id = send_message(client, "kept")
     content = Content.objects.get()
     blob = f"/api/content/{content.pk}"
     assert web.get(blob, headers=bob.headers).status_code == 200
     client.send("message.delete", message_id=message_id)
-    got = client.until("message.deleted")[-1]
+    deleted_frame = client.until("message.deleted")[-1]
     client.send("message.delete", message_id=message_id)
     again = client.until("message.deleted")[-1]
-    assert (again["deleted_at"], "seq" in again) == (got["deleted_at"], False)
+    assert (again["deleted_at"], "seq" in again) == (deleted_frame["deleted_at"], False)
     client.send("message.edit", message_id=message_id, content="back")
     assert refusal(client) == "message_not_found"
     # History shows the place; the log is replayed with markers; nothing has the text.
     rows = messages(web, bob, chat)
-    assert [row["id"] for row in rows] == [message_id, kept]
+    assert [row["id"] for row in rows] == [message_id, other_id]
     assert (rows[0]["content"], rows[0]["content_items"]) == ("", [])
     assert rows[0]["deleted_at"] is not None
     back = dial(bob)
@@ -182,7 +182,11 @@ def test_a_deleted_message_is_withheld_everywhere_and_keeps_its_place(
         "message.created",
         "message.deleted",
     ]
-    assert replayed[0]["message"]["deleted_at"] == replayed[1]["deleted_at"] == got["deleted_at"]
+    assert (
+        replayed[0]["message"]["deleted_at"]
+        == replayed[1]["deleted_at"]
+        == deleted_frame["deleted_at"]
+    )
     texts = [str(frames)]
     for path in (
         f"/api/v1/chats/{chat.pk}/messages",
@@ -212,10 +216,10 @@ def test_a_picture_that_another_message_shows_stays_readable(
 ) -> None:
     client = joined(dial, alice, chat)
     client.send("input.image", image=base64.b64encode(factories.png()).decode(), format="png")
-    first = said(client, "look")
+    first = send_message(client, "look")
     blob = f"/api/content/{Content.objects.get().pk}"
     client.send("input.image", image={"url": blob})
-    second = said(client, "look again")
+    second = send_message(client, "look again")
     assert ContentUse.objects.get().shown_by == 2
     if not is_counted:
         ContentUse.objects.update(shown_by=None)
@@ -282,7 +286,7 @@ def test_edits_of_one_message_have_an_end(
 ) -> None:
     settings.UAMP_MESSAGE_REVISIONS = 3
     client = joined(dial, alice, chat)
-    message_id = said(client, "0")
+    message_id = send_message(client, "0")
     for number in range(1, 4):
         client.send("message.edit", message_id=message_id, content=str(number))
         assert client.until("message.edited")[-1]["revision"] == number
@@ -314,7 +318,7 @@ def test_a_text_too_large_is_refused_on_the_socket(
     dial: Dial, alice: Person, chat: Chat, settings: Settings
 ) -> None:
     client = joined(dial, alice, chat)
-    message_id = said(client, "x")
+    message_id = send_message(client, "x")
     settings.UAMP_MESSAGE_BYTES = 4
     client.send("message.edit", message_id=message_id, content="12345")
     assert refusal(client) == "event_too_large"
@@ -323,7 +327,7 @@ def test_a_text_too_large_is_refused_on_the_socket(
 def test_the_texts_of_edits_over_rest_count_against_the_bytes_of_a_day(
     dial: Dial, web: httpx.Client, alice: Person, chat: Chat, settings: Settings
 ) -> None:
-    message_id = said(joined(dial, alice, chat), "short")
+    message_id = send_message(joined(dial, alice, chat), "short")
     rates.forget()
     settings.UAMP_TEXT_BYTES_PER_DAY = 1_500
     answers = [
@@ -345,12 +349,15 @@ def test_a_session_of_its_own_chat_is_answered(dial: Dial, alice: Person) -> Non
     client.answer("first")
     message = Message.objects.get(role="user")
     event_id = client.send("message.edit", message_id=message.pk, content="second")
-    got = client.until("message.edited")[-1]
-    assert (got["content"], got["seq"]) == ("second", ChatEvent.objects.latest("id").seq)
+    edited_frame = client.until("message.edited")[-1]
+    assert (edited_frame["content"], edited_frame["seq"]) == (
+        "second",
+        ChatEvent.objects.latest("id").seq,
+    )
     # The same event again has the same answer and no second effect.
     again = {"type": "message.edit", "message_id": message.pk, "content": "second"}
     client.send_raw(json.dumps({**again, "event_id": event_id}))
-    assert client.until("message.edited")[-1]["event_id"] == got["event_id"]
+    assert client.until("message.edited")[-1]["event_id"] == edited_frame["event_id"]
     assert ChatEvent.objects.filter(type="message.edited").count() == 1
 
 

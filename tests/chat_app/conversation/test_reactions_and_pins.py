@@ -14,7 +14,7 @@ from chat_app.log.entries import NewMessage
 from chat_app.models import ChatEvent, Participant, Pin, Reaction
 from chat_app.rest.messages.message_serializers import messages_data
 from tests import factories
-from tests.chat_app.conversation.joining import joined, refusal, said
+from tests.chat_app.conversation.joining import joined, refusal, send_message
 from tests.live_server import Dial, Person, shared_chat
 
 if TYPE_CHECKING:
@@ -145,7 +145,7 @@ def test_a_reaction_reaches_the_members_and_is_counted_once(
 ) -> None:
     chat = shared_chat(alice, bob)
     clients = [joined(dial, who, chat) for who in (alice, bob)]
-    message_id = said(clients[0], "hello")
+    message_id = send_message(clients[0], "hello")
     clients[1].until("message.created")
     for client in clients:
         client.send("reaction.add", message_id=message_id, emoji=PARTY)
@@ -155,12 +155,12 @@ def test_a_reaction_reaches_the_members_and_is_counted_once(
     # Once more changes nothing; its sender receives what is.
     clients[0].send("reaction.add", message_id=message_id, emoji=PARTY)
     assert "seq" not in clients[0].until("reaction.added")[-1]
-    given = web.put(f"{path}/reactions", params={"emoji": SPARKLES}, headers=bob.headers)
-    assert given.status_code == 204
+    reaction = web.put(f"{path}/reactions", params={"emoji": SPARKLES}, headers=bob.headers)
+    assert reaction.status_code == 204
     assert clients[0].until("reaction.added")[-1]["user_id"] == str(bob.user.pk)
-    shown = web.get(f"/api/v1/chats/{chat.pk}/messages", headers=alice.headers).json()["data"]
+    rows = web.get(f"/api/v1/chats/{chat.pk}/messages", headers=alice.headers).json()["data"]
     first, second = ({"id": str(who.user.pk), "name": who.user.username} for who in (alice, bob))
-    assert shown[0]["reactions"] == [
+    assert rows[0]["reactions"] == [
         {"emoji": PARTY, "count": 2, "own": True, "users": [first, second]},
         {"emoji": SPARKLES, "count": 1, "own": False, "users": [second]},
     ]
@@ -219,12 +219,14 @@ def test_the_chats_setting_says_who_pins(
     dial: Dial, web: httpx.Client, alice: Person, bob: Person, mallory: Person
 ) -> None:
     chat = shared_chat(alice, bob)
-    one, two = (factories.message(chat, alice.user, text) for text in ("one", "two"))
+    first_message, second_message = (
+        factories.message(chat, alice.user, text) for text in ("one", "two")
+    )
     client = joined(dial, bob, chat)
-    for message in (two, one):
+    for message in (second_message, first_message):
         client.send("message.pin", message_id=message.pk)
         assert client.until("message.pinned")[-1]["user_id"] == str(bob.user.pk)
-    client.send("message.pin", message_id=one.pk)
+    client.send("message.pin", message_id=first_message.pk)
     assert "seq" not in client.until("message.pinned")[-1]
 
     def pinned() -> list[str]:
@@ -237,15 +239,18 @@ def test_the_chats_setting_says_who_pins(
     )
     assert changed.json()["only_owners_pin"] is True
     assert client.until("chat.updated")[-1]["only_owners_pin"] is True
-    client.send("message.unpin", message_id=one.pk)
+    client.send("message.unpin", message_id=first_message.pk)
     assert refusal(client) == "forbidden"
-    path = f"/api/v1/messages/{one.pk}/pin"
+    path = f"/api/v1/messages/{first_message.pk}/pin"
     assert web.put(path, headers=bob.headers).status_code == 403
     assert web.delete(path, headers=mallory.headers).status_code == 404
     assert web.delete(path, headers=alice.headers).status_code == 204
-    assert client.until("message.unpinned")[-1]["message_id"] == one.pk
+    assert client.until("message.unpinned")[-1]["message_id"] == first_message.pk
     # What is deleted is pinned no more.
-    assert web.delete(f"/api/v1/messages/{two.pk}", headers=alice.headers).status_code == 204
+    assert (
+        web.delete(f"/api/v1/messages/{second_message.pk}", headers=alice.headers).status_code
+        == 204
+    )
     assert pinned() == []
     assert not Pin.objects.exists()
 
@@ -255,11 +260,11 @@ def test_pins_are_bounded(settings: Settings) -> None:
     settings.UAMP_PINS_PER_CHAT = 1
     person = factories.user()
     chat = factories.chat(person)
-    one, two = (factories.message(chat, person) for _ in range(2))
+    first_message, second_message = (factories.message(chat, person) for _ in range(2))
     act: dict[str, Any] = {"chat_id": chat.pk, "user_id": person.pk}
-    pins.pin_message(**act, message_id=one.pk)
+    pins.pin_message(**act, message_id=first_message.pk)
     with pytest.raises(TooManyPins):
-        pins.pin_message(**act, message_id=two.pk)
+        pins.pin_message(**act, message_id=second_message.pk)
     assert ChatEvent.objects.filter(type="message.pinned").count() == 1
 
 
@@ -277,9 +282,9 @@ def test_a_page_of_messages_takes_a_query_for_each_kind_of_act(
         count_reply(chat.pk, _reply_to(message, person), seq=100 + message.seq)
     # Reactions, pins, threads, and who follows them.
     with django_assert_num_queries(4):
-        shown = messages_data(messages, html=False, reader=person.pk)
-    assert all(row["pinned"] and row["reactions"][0]["own"] for row in shown)
-    assert all(row["replies"]["replies"] == 1 for row in shown)
+        rows = messages_data(messages, html=False, reader=person.pk)
+    assert all(row["pinned"] and row["reactions"][0]["own"] for row in rows)
+    assert all(row["replies"]["replies"] == 1 for row in rows)
 
 
 def _reply_to(message: Message, person: User) -> NewMessage:

@@ -8,7 +8,7 @@ from chat_app.conversation.deletion import delete_message
 from chat_app.log import history
 from chat_app.models import Message
 from tests import factories
-from tests.chat_app.conversation.joining import joined, refusal, said
+from tests.chat_app.conversation.joining import joined, refusal, send_message
 from tests.client import text_of
 from tests.live_server import Dial, Person, quick_agent, shared_chat
 
@@ -22,7 +22,7 @@ def test_a_reply_shows_what_it_answers_to_members_and_to_the_agent(
     quick_agent("parrot", "echo")
     chat = shared_chat(alice, bob, agents=("parrot",), trigger="mention")
     asker, reader = (joined(dial, who, chat) for who in (alice, bob))
-    first = said(asker, "The sky is blue.\nToday.")
+    first = send_message(asker, "The sky is blue.\nToday.")
     reader.until("message.created")
     # The script says what it was given, so that the quote is in its answer, now and from the rows.
     for text in ("@parrot is it?", "@parrot and now?"):

@@ -16,7 +16,7 @@ from sessions_app.models import Response
 from sessions_app.response import request as response_request
 from sessions_app.turn import launch
 from tests import factories
-from tests.chat_app.conversation.joining import joined, refusal, said
+from tests.chat_app.conversation.joining import joined, refusal, send_message
 from tests.client import text_of
 from tests.live_server import Dial, Person, quick_agent, shared_chat
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from tests.client import Frame, UampClient
 
 
-def answered(client: UampClient) -> Frame:
+def next_answer(client: UampClient) -> Frame:
     """Return the next message of an agent."""
     while True:
         message: Frame = client.until("message.created")[-1]["message"]
@@ -43,35 +43,35 @@ def listed(web: httpx.Client, who: Person, chat: Chat, thread: str = "") -> list
 
 
 @pytest.fixture
-def shown(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+def prompts(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     """Return the texts of the conversations that agents are given, turn by turn."""
-    given: list[list[str]] = []
+    texts_by_turn: list[list[str]] = []
 
     def spied(*arguments: Any, **options: Any) -> Any:
-        given.append([str(message.content) for message in arguments[3]])
+        texts_by_turn.append([str(message.content) for message in arguments[3]])
         return response_request.run_request(*arguments, **options)
 
     monkeypatch.setattr(launch, "run_request", spied)
-    return given
+    return texts_by_turn
 
 
 def test_an_agent_that_is_asked_in_a_thread_answers_there(
-    dial: Dial, web: httpx.Client, alice: Person, bob: Person, shown: list[list[str]]
+    dial: Dial, web: httpx.Client, alice: Person, bob: Person, prompts: list[list[str]]
 ) -> None:
     quick_agent("parrot", "echo")
     chat = shared_chat(alice, bob, agents=("parrot",))
     asker, reader = joined(dial, alice, chat), joined(dial, bob, chat)
-    root, later = said(asker, "the root"), said(asker, "later in the chat")
+    root, later = send_message(asker, "the root"), send_message(asker, "later in the chat")
     reader.ask("a reply", thread=root)
     reader.ask("@parrot and now?", thread=root)
     frames = reader.until("response.done")
     created = next(frame for frame in frames if frame["type"] == "response.created")
     assert created["thread"] == root
     assert text_of(frames) == "and now?"
-    answer = answered(asker)
+    answer = next_answer(asker)
     assert answer["thread"] == root
     # The chat without the root, then the thread.
-    assert shown.pop() == ["later in the chat", "the root", "a reply", "@parrot and now?"]
+    assert prompts.pop() == ["later in the chat", "the root", "a reply", "@parrot and now?"]
 
     assert [row["id"] for row in listed(web, bob, chat, "none")] == [root, later]
     rows = listed(web, bob, chat, root)
@@ -86,19 +86,19 @@ def test_an_agent_that_is_asked_in_a_thread_answers_there(
 
     # What is asked in the chat is answered there, without the thread.
     asker.ask("@parrot here?")
-    assert "thread" not in answered(asker)
-    assert shown.pop() == ["the root", "later in the chat", "@parrot here?"]
+    assert "thread" not in next_answer(asker)
+    assert prompts.pop() == ["the root", "later in the chat", "@parrot here?"]
     seen = [message.content for message in history.history(chat.pk, limit=20)]
     assert seen == ["the root", "later in the chat", "@parrot here?", "here?"]
 
 
 def test_a_reply_may_be_shown_in_the_chat_too(
-    dial: Dial, web: httpx.Client, alice: Person, bob: Person, shown: list[list[str]]
+    dial: Dial, web: httpx.Client, alice: Person, bob: Person, prompts: list[list[str]]
 ) -> None:
     quick_agent("parrot", "echo")
     chat = shared_chat(alice, bob, agents=("parrot",))
     asker = joined(dial, alice, chat)
-    root = said(asker, "the root")
+    root = send_message(asker, "the root")
     asker.ask("for all", thread=root, also_in_chat=True)
     created = asker.until("message.created")[-1]["message"]
     assert (created["thread"], created["also_in_chat"]) == (root, True)
@@ -106,8 +106,8 @@ def test_a_reply_may_be_shown_in_the_chat_too(
     assert listed(web, bob, chat, root)[0]["also_in_chat"] is True
     # An agent is shown it once.
     asker.ask("@parrot well?", thread=root)
-    answered(asker)
-    assert shown.pop() == ["the root", "for all", "@parrot well?"]
+    next_answer(asker)
+    assert prompts.pop() == ["the root", "for all", "@parrot well?"]
 
 
 def test_a_thread_begins_with_a_message_of_its_own_chat_that_is_in_no_thread(
@@ -118,7 +118,7 @@ def test_a_thread_begins_with_a_message_of_its_own_chat_that_is_in_no_thread(
     gone = factories.message(mine, alice.user, "gone")
     delete_message(chat_id=mine.pk, message_id=gone.pk, user_id=alice.user.pk)
     client = joined(dial, alice, mine)
-    root = said(client, "the root")
+    root = send_message(client, "the root")
     client.ask("a reply", thread=root)
     reply = client.until("message.created")[-1]["message"]["id"]
     before = (Message.objects.count(), ChatEvent.objects.count(), MessageThread.objects.get())
@@ -141,7 +141,7 @@ def test_new_replies_concern_those_who_take_part(
 ) -> None:
     chat = shared_chat(alice, bob, mallory)
     clients = {who.user.username: joined(dial, who, chat) for who in (alice, bob, mallory)}
-    root = said(clients["alice"], "the root")
+    root = send_message(clients["alice"], "the root")
 
     def unread(who: Person) -> tuple[int, int]:
         row = web.get(f"/api/v1/chats/{chat.pk}", headers=who.headers).json()
@@ -163,8 +163,8 @@ def test_new_replies_concern_those_who_take_part(
     assert (replies["following"], replies["read_seq"]) == (True, 0)
     # To read a reply marks the thread, and not the chat around it.
     clients["alice"].send("message.read", message_id=last)
-    read = clients["bob"].until("message.read")[-1]
-    assert (read["message_id"], read["thread"]) == (last, root)
+    receipt = clients["bob"].until("message.read")[-1]
+    assert (receipt["message_id"], receipt["thread"]) == (last, root)
     assert [unread(who) for who in (alice, mallory)] == [(0, 0), (1, 2)]
     clients["alice"].send("message.read", message_id=first)
     clients["alice"].settle()
@@ -185,14 +185,14 @@ def test_a_person_lists_the_threads_that_they_follow(
 ) -> None:
     chat, left = shared_chat(alice, bob, mallory), shared_chat(alice, bob)
     asker, replier = joined(dial, alice, chat), joined(dial, bob, chat)
-    roots = [said(asker, f"root {n}") for n in range(4)]
+    roots = [send_message(asker, f"root {n}") for n in range(4)]
     # What comes next are the replies.
     replier.settle()
     for root in roots:
         replier.ask(f"to {root}", thread=root)
         replier.until("message.created")
     # In a chat that she left there is none of hers.
-    gone = said(joined(dial, alice, left), "gone")
+    gone = send_message(joined(dial, alice, left), "gone")
     elsewhere = joined(dial, bob, left)
     elsewhere.ask("to it", thread=gone)
     elsewhere.until("message.created")
@@ -210,12 +210,12 @@ def test_a_person_lists_the_threads_that_they_follow(
 
     everything = [(row["id"], row["unread"]) for row in page(alice)["data"]]
     assert everything == [(roots[1], 1), (roots[0], 1), (roots[3], 0), (roots[2], 0)]
-    found, query = [], "?limit=1"
+    listed_roots, query = [], "?limit=1"
     while query:
-        one = page(alice, query)
-        found += [row["id"] for row in one["data"]]
-        query = f"?limit=1&cursor={one['next_cursor']}" if one["has_more"] else ""
-    assert found == [root for root, _ in everything]
+        body = page(alice, query)
+        listed_roots += [row["id"] for row in body["data"]]
+        query = f"?limit=1&cursor={body['next_cursor']}" if body["has_more"] else ""
+    assert listed_roots == [root for root, _ in everything]
     row = page(alice)["data"][0]
     assert (row["chat_id"], row["content"], row["replies"]) == (chat.pk, "root 1", 1)
     assert [face["name"] for face in row["participants"]] == ["bob"]
@@ -227,26 +227,26 @@ def test_a_person_lists_the_threads_that_they_follow(
 
 
 def test_an_answer_that_is_made_again_counts_once_and_keeps_its_thread(
-    dial: Dial, web: httpx.Client, alice: Person, bob: Person, shown: list[list[str]]
+    dial: Dial, web: httpx.Client, alice: Person, bob: Person, prompts: list[list[str]]
 ) -> None:
     quick_agent("parrot", "echo")
     chat = shared_chat(alice, bob, agents=("parrot",))
     client = joined(dial, alice, chat)
     client.ask("@parrot the root")
-    root = answered(client)["id"]
+    root = next_answer(client)["id"]
     client.ask("@parrot in it", thread=root)
-    first = answered(client)["id"]
-    said(client, "the chat goes on")
+    first = next_answer(client)["id"]
+    send_message(client, "the chat goes on")
     client.send("response.create", replaces=first)
-    again = answered(client)
+    again = next_answer(client)
     assert (again["version_of"], again["thread"]) == (first, root)
-    assert shown.pop() == ["@parrot the root", "the root", "@parrot in it"]
+    assert prompts.pop() == ["@parrot the root", "the root", "@parrot in it"]
     assert [row["id"] for row in listed(web, bob, chat, root)][-1] == again["id"]
     assert MessageThread.objects.get().replies == 2
     # Another version of the root has its thread.
     Message.objects.filter(content="the chat goes on").delete()
     client.send("response.create", replaces=root)
-    newest = answered(client)["id"]
+    newest = next_answer(client)["id"]
     client.ask("to the newest", thread=newest)
     assert client.until("message.created")[-1]["message"]["thread"] == root
     row = next(row for row in listed(web, bob, chat, "none") if row["id"] == newest)
@@ -260,7 +260,7 @@ def test_agents_ask_each_other_in_a_thread_within_its_guards(dial: Dial, alice: 
     chat = shared_chat(alice, agents=("ping", "pong"))
     Chat.objects.filter(pk=chat.pk).update(agent_hops=2)
     client = joined(dial, alice, chat)
-    root = said(client, "the root")
+    root = send_message(client, "the root")
     client.ask("@ping begin", thread=root)
     stopped = client.until("agent.stopped")[-1]
     assert (stopped["reason"], stopped["thread"]) == ("hops", root)
@@ -271,15 +271,15 @@ def test_agents_ask_each_other_in_a_thread_within_its_guards(dial: Dial, alice: 
 
 
 def test_a_scope_gives_an_agent_the_root_in_any_case(
-    dial: Dial, alice: Person, shown: list[list[str]]
+    dial: Dial, alice: Person, prompts: list[list[str]]
 ) -> None:
     quick_agent("parrot", "echo")
     chat = shared_chat(alice, agents=("parrot",))
     client = joined(dial, alice, chat)
-    root = said(client, "the root")
+    root = send_message(client, "the root")
     client.ask("@parrot to it")
-    answered(client)
-    said(client, "not to it")
+    next_answer(client)
+    send_message(client, "not to it")
     client.ask("a reply", thread=root)
     client.until("message.created")
     agent = chat.participants.get(agent__isnull=False)
@@ -289,8 +289,8 @@ def test_a_scope_gives_an_agent_the_root_in_any_case(
     ):
         chat.participants.filter(pk=agent.pk).update(context=context, context_messages=limit)
         client.ask("@parrot?", thread=root)
-        gone = answered(client)["id"]
-        assert shown.pop() == expected
+        gone = next_answer(client)["id"]
+        assert prompts.pop() == expected
         Message.objects.filter(pk=gone).delete()
         Message.objects.filter(content="@parrot?").delete()
 
@@ -298,7 +298,7 @@ def test_a_scope_gives_an_agent_the_root_in_any_case(
 def test_an_export_keeps_threads(dial: Dial, alice: Person) -> None:
     chat = shared_chat(alice)
     client = joined(dial, alice, chat)
-    root = said(client, "the root")
+    root = send_message(client, "the root")
     client.ask("a reply", thread=root)
     client.until("message.created")
     chat = Chat.objects.get(pk=chat.pk)
@@ -314,8 +314,8 @@ def test_a_search_says_in_which_thread_a_message_stands(
 ) -> None:
     chat = shared_chat(alice)
     client = joined(dial, alice, chat)
-    root = said(client, "the root")
+    root = send_message(client, "the root")
     client.ask("a needle", thread=root)
     client.until("message.created")
-    found = web.get("/api/v1/search?q=needle", headers=alice.headers).json()["data"]
-    assert [row["thread"] for row in found] == [root]
+    hits = web.get("/api/v1/search?q=needle", headers=alice.headers).json()["data"]
+    assert [row["thread"] for row in hits] == [root]

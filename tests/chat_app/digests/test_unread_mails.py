@@ -73,11 +73,11 @@ def test_a_direct_message_that_stays_unread_is_mailed_once(
     send_all()
     UnreadMail.objects.update(mailed_at=timezone.now() - timedelta(hours=2))
     send_all()
-    (sent,) = mailoutbox
-    assert sent.to == ["ada@example.org"]
-    assert "1 unread message" in sent.subject
-    assert f"grace\nLunch at one?\nhttps://chat.example/chats/{chat.pk}" in sent.body
-    assert sent.extra_headers["List-Unsubscribe-Post"] == "List-Unsubscribe=One-Click"
+    (mail,) = mailoutbox
+    assert mail.to == ["ada@example.org"]
+    assert "1 unread message" in mail.subject
+    assert f"grace\nLunch at one?\nhttps://chat.example/chats/{chat.pk}" in mail.body
+    assert mail.extra_headers["List-Unsubscribe-Post"] == "List-Unsubscribe=One-Click"
 
 
 def test_a_person_has_one_mail_an_hour_with_all_that_is_unread(
@@ -144,12 +144,12 @@ def test_of_a_group_only_mentions_are_mailed(
     send_all()
     assert mailoutbox == []
     UnreadMail.objects.all().delete()
-    named = write(group, grace, "@ada look")
-    MessageMention.objects.create(message=named, chat=group, user=ada, seq=named.seq)
+    mentioning = write(group, grace, "@ada look")
+    MessageMention.objects.create(message=mentioning, chat=group, user=ada, seq=mentioning.seq)
     send_all()
-    (sent,) = mailoutbox
-    assert "grace · Plans\n@ada look" in sent.body
-    assert "for all" not in sent.body
+    (mail,) = mailoutbox
+    assert "grace · Plans\n@ada look" in mail.body
+    assert "for all" not in mail.body
 
 
 def test_a_mail_without_words_has_no_names(
@@ -159,10 +159,10 @@ def test_a_mail_without_words_has_no_names(
     person_settings.update_settings(user_id=ada.pk, change=change)
     write(chat, grace, "secret")
     send_all()
-    (sent,) = mailoutbox
-    assert "secret" not in sent.body
-    assert "grace" not in sent.body
-    assert f"https://chat.example/chats/{chat.pk}" in sent.body
+    (mail,) = mailoutbox
+    assert "secret" not in mail.body
+    assert "grace" not in mail.body
+    assert f"https://chat.example/chats/{chat.pk}" in mail.body
 
 
 def test_the_link_ends_the_mails_without_signing_in(

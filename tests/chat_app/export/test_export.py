@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 FENCE = "```"
 
 
-def said(chat: Chat, who: Person, text: str) -> str:
+def store_message(chat: Chat, who: Person, text: str) -> str:
     """Store a message and return its id."""
     return factories.message(chat, who.user, text).pk
 
@@ -42,7 +42,7 @@ def test_a_member_exports_what_the_chat_shows_now(
 ) -> None:
     monkeypatch.setattr(pages, "PAGE", 2)
     chat = shared_chat(alice, bob)
-    ids = [said(chat, alice, f"{FENCE}\nnumber {n}\n## bob (2026)") for n in range(5)]
+    ids = [store_message(chat, alice, f"{FENCE}\nnumber {n}\n## bob (2026)") for n in range(5)]
     edit_message(chat_id=chat.pk, message_id=ids[1], user_id=alice.user.pk, content="edited text")
     delete_message(chat_id=chat.pk, message_id=ids[2], user_id=alice.user.pk)
     path = f"/api/v1/chats/{chat.pk}/export"
@@ -67,10 +67,10 @@ def test_a_member_exports_what_the_chat_shows_now(
     assert b"number 1" not in answer.content
     assert b"number 2" not in answer.content
 
-    whole = web.get(path, params={"format": "json"}, headers=bob.headers)
-    document = whole.json()
+    export = web.get(path, params={"format": "json"}, headers=bob.headers)
+    document = export.json()
     assert document["count"] == len(document["messages"]) == 5
-    body = whole.content.split(b'"messages":[\n')[1].rsplit(b"\n],", 1)[0]
+    body = export.content.split(b'"messages":[\n')[1].rsplit(b"\n],", 1)[0]
     assert hashlib.sha256(body.replace(b"},\n", b"}\n") + b"\n").hexdigest() == document["sha256"]
 
     text = web.get(path, params={"format": "markdown"}, headers=bob.headers).text
@@ -92,16 +92,16 @@ def test_an_export_that_is_cut_has_no_end(name: str, db: None) -> None:
         factories.message(chat, reader, f"number {number}")
     chat.refresh_from_db()
     write, _, _ = FORMATS[name]
-    whole = b"".join(write(chat, pages.pages(chat, reader.pk, receipts=lambda *_: {})))
+    full_export = b"".join(write(chat, pages.pages(chat, reader.pk, receipts=lambda *_: {})))
     pieces = write(chat, pages.pages(chat, reader.pk, receipts=lambda *_: {}))
-    begun = next(pieces) + next(pieces)
-    assert b"number 1" in begun
+    beginning = next(pieces) + next(pieces)
+    assert b"number 1" in beginning
     # What is said from now on is not in the file; what it read is in memory page by page.
     factories.message(chat, reader, "too late")
-    assert f"number {pages.PAGE}".encode() not in begun
-    assert begun + b"".join(pieces) == whole
+    assert f"number {pages.PAGE}".encode() not in beginning
+    assert beginning + b"".join(pieces) == full_export
     left = write(chat, pages.pages(chat, reader.pk, receipts=lambda *_: {}))
-    begun = next(left) + next(left)
+    beginning = next(left) + next(left)
     Participant.objects.filter(chat=chat, user=reader).update(left_at=timezone.now())
     with pytest.raises(pages.ExportStopped):
         list(left)
@@ -128,19 +128,19 @@ def test_an_export_that_was_cut_off_goes_on_after_its_last_message(
     for number in range(3 * pages.PAGE):
         factories.message(chat, alice.user, f"message {number} {'x' * 20_000}")
     path = f"/api/v1/chats/{chat.pk}/export?format=ndjson"
-    whole = web.get(path, headers=alice.headers).text.splitlines()[1:-1]
-    got: list[str] = []
+    all_lines = web.get(path, headers=alice.headers).text.splitlines()[1:-1]
+    lines: list[str] = []
     with web.stream("GET", path, headers=alice.headers) as cut:
         for line in cut.iter_lines():
-            got.append(line)
-            if len(got) == pages.PAGE:
+            lines.append(line)
+            if len(lines) == pages.PAGE:
                 break
-    after = json.loads(got[-1])["seq"]
-    assert "end" not in {json.loads(line)["type"] for line in got}
+    after = json.loads(lines[-1])["seq"]
+    assert "end" not in {json.loads(line)["type"] for line in lines}
 
     _, *rest, last = web.get(f"{path}&after={after}", headers=alice.headers).text.splitlines()
 
-    assert got[1:] + rest == whole
+    assert lines[1:] + rest == all_lines
     end = json.loads(last)
     digest = hashlib.sha256("".join(f"{line}\n" for line in rest).encode()).hexdigest()
     assert (end["count"], end["sha256"]) == (len(rest), digest)

@@ -31,9 +31,9 @@ def texts(chat: Chat) -> list[str]:
 
 def answer(chat: Chat, agent: Agent, text: str, first: Message | None = None) -> Message:
     """Return an answer, or a later version of one."""
-    made = factories.message(chat, agent, text, version_of=first.pk if first else None)
+    message = factories.message(chat, agent, text, version_of=first.pk if first else None)
     if first is not None:
-        former = Message.objects.filter(chat=chat, replaced_by__isnull=True).exclude(pk=made.pk)
-        former.filter(pk=first.pk).update(replaced_by=made.pk)
-        former.filter(version_of=first.pk).update(replaced_by=made.pk)
-    return made
+        former = Message.objects.filter(chat=chat, replaced_by__isnull=True).exclude(pk=message.pk)
+        former.filter(pk=first.pk).update(replaced_by=message.pk)
+        former.filter(version_of=first.pk).update(replaced_by=message.pk)
+    return message

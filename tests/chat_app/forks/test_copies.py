@@ -51,16 +51,18 @@ def test_a_fork_begins_with_the_history_up_to_the_message() -> None:
     assert texts(chat) == ["one", "two"]
     copied = list(Message.objects.filter(chat=chat).order_by("seq"))
     originals = [Message.objects.get(pk=first.pk), Message.objects.get(pk=second.pk)]
-    kept = ("role", "name", "sender_user_id", "sender_agent_id", "created_at", "transport")
+    copied_fields = ("role", "name", "sender_user_id", "sender_agent_id", "created_at", "transport")
     for copy, original in zip(copied, originals, strict=True):
-        assert [getattr(copy, name) for name in kept] == [getattr(original, name) for name in kept]
+        assert [getattr(copy, name) for name in copied_fields] == [
+            getattr(original, name) for name in copied_fields
+        ]
         assert (copy.copied_from, copy.response_id) == (original.pk, "")
     # The source has not changed, and the log of the fork says where it comes from.
     source.refresh_from_db()
     assert source.last_seq == before
     assert (chat.title, chat.last_seq) == ("Plans", 3)
     log = list(ChatEvent.objects.filter(chat=chat).order_by("seq"))
-    assert [(one.seq, one.type) for one in log] == [
+    assert [(event.seq, event.type) for event in log] == [
         (1, "message.created"), (2, "message.created"), (3, "chat.forked")
     ]  # fmt: skip
     assert log[1].payload["message"]["id"] == copied[1].pk
@@ -106,7 +108,7 @@ def test_what_was_deleted_or_replaced_is_not_copied() -> None:
     # In the order in which the chat shows them: a version stands in the place of the first.
     assert texts(chat) == ["question", "second answer", "a reply", "last"]
     assert "a secret" not in str(list(ChatEvent.objects.filter(chat=chat).values()))
-    copies = {one.content: one for one in Message.objects.filter(chat=chat)}
+    copies = {copy.content: copy for copy in Message.objects.filter(chat=chat)}
     assert copies["a reply"].reply_to is None
     assert copies["last"].reply_to == copies["second answer"].pk
     # A version that was made after the message stands in its place, too.
@@ -127,12 +129,12 @@ def test_a_text_that_is_deleted_while_the_history_is_read_is_not_copied(
     deleted: list[Any] = []
 
     def read_late(message: Message) -> Any:
-        found = history_until(message)
+        messages = history_until(message)
         if not deleted:
             deleted.append(
                 delete_message(chat_id=source.pk, message_id=secret.pk, user_id=alice.pk)
             )
-        return found
+        return messages
 
     monkeypatch.setattr(forking, "history_until", read_late)
     assert texts(fork(last, alice)) == ["last"]
@@ -145,13 +147,13 @@ def test_replies_of_threads_are_copied_where_the_fork_is_made_in_the_thread() ->
     root = factories.message(source, alice, "root")
     factories.message(source, alice, "beside")
     reply = factories.message(source, alice, "reply", thread=root.pk)
-    shown = factories.message(source, alice, "shown", thread=root.pk, also_in_chat=True)
+    shown_reply = factories.message(source, alice, "shown", thread=root.pk, also_in_chat=True)
     factories.message(source, alice, "later", thread=root.pk)
     last = factories.message(source, alice, "last")
     chat = fork(last, alice)
     assert texts(chat) == ["root", "beside", "shown", "last"]
     assert not Message.objects.filter(chat=chat, thread__isnull=False).exists()
-    assert texts(fork(shown, alice)) == ["root", "beside", "shown"]
+    assert texts(fork(shown_reply, alice)) == ["root", "beside", "shown"]
     assert texts(fork(reply, alice)) == ["root", "reply"]
 
 
@@ -190,17 +192,19 @@ def test_contents_are_shared_with_the_rights_of_the_source() -> None:
         factories.content(alice, b"%d" % number, mime_type="text/plain", filename="a.txt")
         for number in range(3)
     ]
-    shown = [
-        factories.message(source, alice, f"file {number}", content_items=(references.item_of(one),))
-        for number, one in enumerate(files)
+    messages = [
+        factories.message(
+            source, alice, f"file {number}", content_items=(references.item_of(file),)
+        )
+        for number, file in enumerate(files)
     ]
-    for one in files[:2]:
-        reading_rights.use(source.pk, [str(one.pk)], shown=[str(one.pk)])
-    chat = fork(shown[-1], bob)
+    for file in files[:2]:
+        reading_rights.use(source.pk, [str(file.pk)], shown=[str(file.pk)])
+    chat = fork(messages[-1], bob)
     uses = ContentUse.objects.filter(chat=chat)
     # The last one is named by a message, but was never for the members.
-    assert set(uses.values_list("content_id", "shown_by")) == {(one.pk, 1) for one in files[:2]}
-    delete_message(chat_id=source.pk, message_id=shown[0].pk, user_id=alice.pk)
+    assert set(uses.values_list("content_id", "shown_by")) == {(file.pk, 1) for file in files[:2]}
+    delete_message(chat_id=source.pk, message_id=messages[0].pk, user_id=alice.pk)
     remove_participant(
         chat_id=source.pk,
         removed_by=alice,
@@ -212,7 +216,7 @@ def test_contents_are_shared_with_the_rights_of_the_source() -> None:
         with pytest.raises(ContentNotFound):
             reading_rights.readable(str(content.pk), owner=who)
     # Deleted in the fork as well, no one but its owner reads it.
-    copy = Message.objects.get(chat=chat, copied_from=shown[0].pk)
+    copy = Message.objects.get(chat=chat, copied_from=messages[0].pk)
     delete_message(chat_id=chat.pk, message_id=copy.pk, user_id=bob.pk)
     with pytest.raises(ContentNotFound):
         reading_rights.readable(str(files[0].pk), owner=reader)
@@ -238,16 +242,16 @@ def test_a_fork_can_be_forked() -> None:
     source = factories.chat(alice, bob, title="First")
     original = factories.message(source, alice, "one")
     child = fork(original, bob, title="Second")
-    written = factories.message(child, bob, "two")
-    chat = fork(written, bob, title="Third")
+    child_message = factories.message(child, bob, "two")
+    chat = fork(child_message, bob, title="Third")
     assert texts(chat) == ["one", "two"]
     copies = Message.objects.filter(chat=chat).order_by("seq")
     middle = Message.objects.get(chat=child, copied_from=original.pk)
-    assert [one.copied_from for one in copies] == [middle.pk, written.pk]
+    assert [copy.copied_from for copy in copies] == [middle.pk, child_message.pk]
     origin = ChatOrigin.objects.get(chat=chat)
     assert (origin.source_id, origin.source_title) == (child.pk, "Second")
     # The marker of the fork is no message: places have no gaps all the same.
-    assert [one.seq for one in copies] == [1, 2]
+    assert [copy.seq for copy in copies] == [1, 2]
 
 
 def test_agents_see_the_history_as_in_the_source() -> None:
@@ -261,13 +265,15 @@ def test_agents_see_the_history_as_in_the_source() -> None:
     factories.message(source, other, "indeed")
     last = factories.message(source, bob, "which one?", reply_to=first.pk)
 
-    def seen(chat: Chat, agent: Agent) -> list[Any]:
-        found = history.history(chat.pk, limit=100)
-        return [msgspec.to_builtins(one.view_for(agent.pk, shared=True)) for one in found]
+    def views_of(chat: Chat, agent: Agent) -> list[Any]:
+        messages = history.history(chat.pk, limit=100)
+        return [
+            msgspec.to_builtins(message.view_for(agent.pk, shared=True)) for message in messages
+        ]
 
-    expected = {agent.pk: seen(source, agent) for agent in (echo, other)}
+    expected = {agent.pk: views_of(source, agent) for agent in (echo, other)}
     chat = fork(last, bob)
-    assert {agent.pk: seen(chat, agent) for agent in (echo, other)} == expected
+    assert {agent.pk: views_of(chat, agent) for agent in (echo, other)} == expected
     assert reading_rights.in_chat(str(picture.pk), chat.pk) == picture
     assert "> alice: look" in expected[echo.pk][-1]["content"]
 
@@ -277,15 +283,15 @@ def test_the_history_is_read_and_found_like_any_other() -> None:
     source = factories.chat(alice, bob, title="Plans")
     message = factories.message(source, alice, "a marmot in the mountains")
     chat = fork(message, bob)
-    assert [one.content for one in search_messages(chat.pk, "marmot", limit=5)] == texts(chat)
+    assert [hit.content for hit in search_messages(chat.pk, "marmot", limit=5)] == texts(chat)
     (page,) = pages(chat, bob.pk, receipts=lambda *_: {})
     assert page[0]["copied_from"] == message.pk
-    (shown,) = chats_data([chat], bob.pk)
-    assert (shown["unread"], shown["role"]) == (0, "owner")
-    assert shown["forked_from"]["readable"]
-    assert shown["forked_from"]["title"] == "Plans"
-    (own,) = chats_data([source], bob.pk)
-    assert own["forked_from"] is None
+    (fork_data,) = chats_data([chat], bob.pk)
+    assert (fork_data["unread"], fork_data["role"]) == (0, "owner")
+    assert fork_data["forked_from"]["readable"]
+    assert fork_data["forked_from"]["title"] == "Plans"
+    (source_data,) = chats_data([source], bob.pk)
+    assert source_data["forked_from"] is None
     Participant.objects.filter(chat=source, user=bob).delete()
     assert not origins_of([chat.pk], bob.pk)[chat.pk]["readable"]
 
@@ -300,9 +306,9 @@ def test_an_export_says_that_the_chat_is_a_fork() -> None:
         write, *_ = FORMATS[kind]
         return b"".join(write(chat, pages(chat, alice.pk, receipts=lambda *_: {})))
 
-    known = b"A fork of Plans \\*2026\\*: "
-    assert known + b"the first message is a copy." in exported(first, "markdown")
-    assert known + b"the first 2 messages are copies." in exported(both, "markdown")
+    notice = b"A fork of Plans \\*2026\\*: "
+    assert notice + b"the first message is a copy." in exported(first, "markdown")
+    assert notice + b"the first 2 messages are copies." in exported(both, "markdown")
     origin = msgspec.json.decode(exported(both, "json"))["chat"]["forked_from"]
     assert (origin["title"], origin["messages"]) == ("Plans *2026*", 2)
     assert origin["message_id"] == messages[1].pk

@@ -185,9 +185,9 @@ def test_words_of_others_in_a_chat_that_is_gone_are_not_shared(
     middle = factories.chat(bob, mallory)
     origin = fork(message, mallory).origin
     # What bob wrote in his fork of the chat is not alice's to give away.
-    said = factories.message(middle, bob, "of the middle")
+    message_of_bob = factories.message(middle, bob, "of the middle")
     ChatOrigin.objects.filter(pk=origin.pk).update(chat=middle)
-    last = fork(said, mallory)
+    last = fork(message_of_bob, mallory)
     role(middle, mallory, "admin")
     assert share(last, mallory)
     go([middle])
@@ -203,8 +203,8 @@ def test_a_fork_names_the_source_that_is_left(
     message = question(*people)
     Chat.objects.filter(pk=message.chat_id).update(title="root")
     middle, last = forks_of(message, mallory, 2)
-    own = factories.message(middle, mallory, "of the middle")
-    later = fork(own, mallory)
+    message_of_mallory = factories.message(middle, mallory, "of the middle")
+    later = fork(message_of_mallory, mallory)
     go([middle])
 
     for chat in (last, later):
@@ -212,7 +212,10 @@ def test_a_fork_names_the_source_that_is_left(
         facts = (origin.source_id, origin.source_message, origin.source_title)
         assert facts == (message.chat_id, message.pk, "root")
     # Its copies of what the middle chat itself said are still copies.
-    assert Message.objects.get(chat=later, content="of the middle").copied_from == own.pk
+    assert (
+        Message.objects.get(chat=later, content="of the middle").copied_from
+        == message_of_mallory.pk
+    )
     lines = [msgspec.json.decode(line) for line in written(mallory)]
     assert later.pk not in {line["chat_id"] for line in lines}
 

@@ -48,9 +48,9 @@ def test_a_person_who_is_removed_while_the_history_is_read_gets_no_fork(
     member = Participant.objects.get(chat=source, user=bob)
 
     def read_late(of: Message) -> Any:
-        found = history_until(of)
+        history = history_until(of)
         remove_participant(chat_id=source.pk, removed_by=alice, participant_id=member.pk)
-        return found
+        return history
 
     monkeypatch.setattr(forking, "history_until", read_late)
     with pytest.raises(MessageNotFound):
@@ -81,18 +81,18 @@ def test_a_repeat_that_overtakes_the_first_request_finds_its_chat(
 ) -> None:
     alice = factories.user("alice")
     message = factories.message(factories.chat(alice), alice)
-    made: list[Any] = []
+    chats: list[Any] = []
 
     def read_late(of: Message) -> Any:
-        found = history_until(of)
-        if not made:
-            made.append(None)
-            made[0] = fork(message, alice, key="k")
-        return found
+        history = history_until(of)
+        if not chats:
+            chats.append(None)
+            chats[0] = fork(message, alice, key="k")
+        return history
 
     monkeypatch.setattr(forking, "history_until", read_late)
     with transaction.atomic():
-        assert fork(message, alice, key="k") == made[0]
+        assert fork(message, alice, key="k") == chats[0]
     assert ChatOrigin.objects.count() == 1
 
 

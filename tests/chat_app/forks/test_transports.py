@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from chat_app.models import Chat, ChatOrigin, Message
 from sessions_app.models import Response
-from tests.chat_app.conversation.joining import joined, refusal, said
+from tests.chat_app.conversation.joining import joined, refusal, send_message
 from tests.client import text_of
 from tests.live_server import Dial, Person, quick_agent, shared_chat
 
@@ -20,7 +20,7 @@ def test_a_member_forks_a_chat_on_their_socket(
 ) -> None:
     source = shared_chat(alice, bob)
     owner, member = joined(dial, alice, source), joined(dial, bob, source)
-    message_id = said(owner, "hello")
+    message_id = send_message(owner, "hello")
     member.until("message.created")
     member.send("chat.fork", message_id=message_id, title="Mine", event_id="fork_1")
     forked = member.until("chat.forked")[-1]
@@ -38,9 +38,9 @@ def test_a_member_forks_a_chat_on_their_socket(
     again = joined(dial, bob, source)
     again.send("chat.fork", message_id=message_id, key="k")
     assert again.until("chat.forked")[-1]["chat_id"] == second
-    shown = web.get(f"/api/v1/chats/{forked['chat_id']}", headers=bob.headers).json()
-    assert (shown["role"], shown["last_seq"], shown["unread"]) == ("owner", 2, 0)
-    assert shown["forked_from"]["chat_id"] == source.pk
+    chat_data = web.get(f"/api/v1/chats/{forked['chat_id']}", headers=bob.headers).json()
+    assert (chat_data["role"], chat_data["last_seq"], chat_data["unread"]) == ("owner", 2, 0)
+    assert chat_data["forked_from"]["chat_id"] == source.pk
     stranger = web.get(f"/api/v1/chats/{forked['chat_id']}", headers=alice.headers)
     assert stranger.status_code == 404
     assert ChatOrigin.objects.count() == 2
@@ -51,7 +51,7 @@ def test_the_log_of_a_fork_is_replayed_like_any_other(
 ) -> None:
     source = shared_chat(alice)
     client = joined(dial, alice, source)
-    message_id = said(client, "hello")
+    message_id = send_message(client, "hello")
     client.send("chat.fork", message_id=message_id)
     chat_id = client.until("chat.forked")[-1]["chat_id"]
     reader = dial(alice)
@@ -66,8 +66,8 @@ def test_the_log_of_a_fork_is_replayed_like_any_other(
     replayed = [
         frame for frame in frames if frame.get("seq") and frame["type"] != "session.created"
     ]
-    assert [(one["seq"], one["type"]) for one in replayed] == [
-        (one["seq"], one["type"]) for one in sorted(logged, key=lambda one: one["seq"])
+    assert [(replayed_frame["seq"], replayed_frame["type"]) for replayed_frame in replayed] == [
+        (event["seq"], event["type"]) for event in sorted(logged, key=lambda event: event["seq"])
     ]  # fmt: skip
 
 
@@ -101,7 +101,7 @@ def test_a_stranger_and_a_wrong_message_get_one_answer(
     dial: Dial, web: httpx.Client, alice: Person, bob: Person, mallory: Person
 ) -> None:
     source, elsewhere = shared_chat(alice, bob), shared_chat(mallory)
-    message_id = said(joined(dial, alice, source), "hello")
+    message_id = send_message(joined(dial, alice, source), "hello")
     client = joined(dial, mallory, elsewhere)
     for wrong in (message_id, "msg_none"):
         client.send("chat.fork", message_id=wrong)
@@ -126,16 +126,16 @@ def test_a_stranger_and_a_wrong_message_get_one_answer(
 
 def test_a_fork_over_rest(web: httpx.Client, dial: Dial, alice: Person, bob: Person) -> None:
     source = shared_chat(alice, bob)
-    message_id = said(joined(dial, alice, source), "hello")
+    message_id = send_message(joined(dial, alice, source), "hello")
     path, body = f"/api/v1/chats/{source.pk}/forks", {"message_id": message_id, "title": "Mine"}
     headers = {**bob.headers, "Idempotency-Key": "k"}
-    made = web.post(path, json=body, headers=headers)
-    assert made.status_code == 201
-    assert made.headers["Location"] == f"/api/v1/chats/{made.json()['id']}"
-    assert made.json()["title"] == "Mine"
+    created = web.post(path, json=body, headers=headers)
+    assert created.status_code == 201
+    assert created.headers["Location"] == f"/api/v1/chats/{created.json()['id']}"
+    assert created.json()["title"] == "Mine"
     again = web.post(path, json=body, headers=headers)
-    assert again.json()["id"] == made.json()["id"]
-    (copy,) = web.get(f"/api/v1/chats/{made.json()['id']}/messages", headers=bob.headers).json()[
+    assert again.json()["id"] == created.json()["id"]
+    (copy,) = web.get(f"/api/v1/chats/{created.json()['id']}/messages", headers=bob.headers).json()[
         "data"
     ]
     assert (copy["content"], copy["copied_from"]) == ("hello", message_id)
@@ -156,8 +156,8 @@ def test_forks_have_limits(
 ) -> None:
     source = shared_chat(alice, bob)
     client = joined(dial, alice, source)
-    said(client, "hello")
-    message_id = said(client, "hello again")
+    send_message(client, "hello")
+    message_id = send_message(client, "hello again")
     path, body = f"/api/v1/chats/{source.pk}/forks", {"message_id": message_id}
     settings.UAMP_FORK_MESSAGES = 1
     client.send("chat.fork", message_id=message_id)

@@ -70,7 +70,7 @@ def people() -> tuple[User, User]:
 
 
 @pytest.fixture
-def said(people: tuple[User, User]) -> Message:
+def original(people: tuple[User, User]) -> Message:
     """Return what alice said in her chat with bob."""
     alice, bob = people
     return factories.message(factories.chat(alice, bob), alice, "between us")
@@ -92,20 +92,20 @@ def said(people: tuple[User, User]) -> Message:
 @pytest.mark.parametrize("generations", [1, 2])
 def test_the_copy_of_a_chat_leaves_it_with_a_right_there(
     people: tuple[User, User],
-    said: Message,
+    original: Message,
     does: Callable[[Chat, User], object],
     in_source: str,
     may: bool,  # noqa: FBT001 a case
     generations: int,
 ) -> None:
     bob = people[1]
-    chat = fork(said, bob)
+    chat = fork(original, bob)
     if generations == 2:
         chat = fork(Message.objects.get(chat=chat), bob)
     if in_source:
-        role(said.chat, bob, in_source)
+        role(original.chat, bob, in_source)
     else:
-        leave(said.chat, bob)
+        leave(original.chat, bob)
 
     if may:
         assert does(chat, bob)
@@ -116,37 +116,37 @@ def test_the_copy_of_a_chat_leaves_it_with_a_right_there(
 
 @pytest.mark.parametrize("loses", [leave, become_member])
 def test_a_link_into_a_copy_ends_with_the_right_in_the_source(
-    people: tuple[User, User], said: Message, loses: Callable[[Chat, User], None]
+    people: tuple[User, User], original: Message, loses: Callable[[Chat, User], None]
 ) -> None:
     bob = people[1]
-    role(said.chat, bob, "admin")
-    secret = share(fork(said, bob), bob)
+    role(original.chat, bob, "admin")
+    secret = share(fork(original, bob), bob)
     assert share_link_of(secret) is not None
 
-    loses(said.chat, bob)
+    loses(original.chat, bob)
 
     assert share_link_of(secret) is None
 
 
 def test_an_invitation_into_a_copy_ends_with_the_membership_of_the_source(
-    people: tuple[User, User], said: Message
+    people: tuple[User, User], original: Message
 ) -> None:
     bob, carol = people[1], factories.user("carol")
-    secret = invite(fork(said, bob), bob)
+    secret = invite(fork(original, bob), bob)
     assert invitation(secret, carol) is not None
 
-    leave(said.chat, bob)
+    leave(original.chat, bob)
 
     assert invitation(secret, carol) is None
 
 
 def test_who_wrote_all_of_a_deleted_chat_may_share_what_is_left_of_it(
-    people: tuple[User, User], said: Message
+    people: tuple[User, User], original: Message
 ) -> None:
     alice, bob = people
-    newest = factories.message(said.chat, factories.agent(), "an answer")
+    newest = factories.message(original.chat, factories.agent(), "an answer")
     of_alice, of_bob = fork(newest, alice), fork(newest, bob)
-    said.chat.delete()
+    original.chat.delete()
 
     assert share(of_alice, alice)
     with pytest.raises(NotAllowed):
@@ -172,36 +172,36 @@ def test_a_deletion_reaches_copies_of_copies_and_their_files(
     alice, bob = people
     source, content = factories.chat(alice, bob), factories.content(alice)
     item, content_id = references.item_of(content), str(content.pk)
-    said = factories.message(source, alice, "look", content_items=(item,))
+    original = factories.message(source, alice, "look", content_items=(item,))
     reading_rights.use(source.pk, [content_id], shown=[content_id])
-    copies = forked_twice(said, bob)
+    copies = forked_twice(original, bob)
     leave(source, bob)
     bobs = ContentOwner(user_id=bob.pk)
     assert reading_rights.readable(content_id, owner=bobs).pk == content.pk
 
     with django_capture_on_commit_callbacks(execute=True):
-        delete_message(chat_id=source.pk, message_id=said.pk, user_id=alice.pk)
+        delete_message(chat_id=source.pk, message_id=original.pk, user_id=alice.pk)
 
     for copy in copies:
         copy.refresh_from_db()
         assert (copy.content, copy.content_items) == ("", [])
         # Who deleted the original is not the affair of the fork.
         assert MessageDeletion.objects.get(pk=copy.pk).deleted_by is None
-        written = ChatEvent.objects.get(chat=copy.chat, type="message.deleted").payload
-        assert (written["message_id"], written["user_id"]) == (copy.pk, "")
+        payload = ChatEvent.objects.get(chat=copy.chat, type="message.deleted").payload
+        assert (payload["message_id"], payload["user_id"]) == (copy.pk, "")
     with pytest.raises(ContentNotFound):
         reading_rights.readable(content_id, owner=ContentOwner(user_id=bob.pk))
 
 
 def test_a_deletion_in_a_copy_does_not_reach_the_source(
-    people: tuple[User, User], said: Message, django_capture_on_commit_callbacks: Commit
+    people: tuple[User, User], original: Message, django_capture_on_commit_callbacks: Commit
 ) -> None:
-    first, second = forked_twice(said, people[1])
+    first, second = forked_twice(original, people[1])
 
     with django_capture_on_commit_callbacks(execute=True):
         delete_message(chat_id=first.chat_id, message_id=first.pk, user_id=people[1].pk)
 
-    for message, content in ((said, "between us"), (first, ""), (second, "")):
+    for message, content in ((original, "between us"), (first, ""), (second, "")):
         message.refresh_from_db()
         assert message.content == content
 
@@ -211,11 +211,11 @@ def age_deletions() -> None:
 
 
 def test_copies_that_a_process_left_are_deleted_later(
-    people: tuple[User, User], said: Message, django_capture_on_commit_callbacks: Commit
+    people: tuple[User, User], original: Message, django_capture_on_commit_callbacks: Commit
 ) -> None:
-    copies = forked_twice(said, people[1])
+    copies = forked_twice(original, people[1])
     # The process ends after the commit.
-    delete_message(chat_id=said.chat_id, message_id=said.pk, user_id=people[0].pk)
+    delete_message(chat_id=original.chat_id, message_id=original.pk, user_id=people[0].pk)
     assert deletion.delete_left_copies(10) == 0, "a fork may still be under way"
     age_deletions()
 

@@ -11,7 +11,7 @@ from chat_app.link_cards.heads import PageHead, read_head
 
 
 @pytest.mark.parametrize(
-    ("text", "found"),
+    ("text", "expected"),
     [
         ("see https://a.example/x.", ["https://a.example/x"]),
         ("(https://a.example/x_(y)), then", ["https://a.example/x_(y)"]),
@@ -30,8 +30,8 @@ from chat_app.link_cards.heads import PageHead, read_head
         ("HTTPS://A.example/ÄÖ", ["HTTPS://A.example/ÄÖ"]),
     ],
 )
-def test_links_of_a_text(text: str, found: list[str]) -> None:
-    assert addresses_of(text) == found
+def test_links_of_a_text(text: str, expected: list[str]) -> None:
+    assert addresses_of(text) == expected
 
 
 @pytest.mark.parametrize(

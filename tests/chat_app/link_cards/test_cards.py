@@ -192,7 +192,7 @@ def test_a_page_that_no_worker_read_is_asked_for_again(
 ) -> None:
     lost: list[object] = []
     with monkeypatch.context() as patch:
-        patch.setattr(tasks.read_link, "apply_async", lambda **given: lost.append(given))
+        patch.setattr(tasks.read_link, "apply_async", lambda **options: lost.append(options))
         message = factories.message(chat, ada, f"{site.origin}/page")
         assert reader.ask(message)["pending"]
         assert reader.ask(message)["pending"]

@@ -45,7 +45,7 @@ def browser(person: User | None = None) -> Client:
     return client
 
 
-def made(person: User, chat: Chat, **body: Any) -> dict[str, Any]:
+def make_link(person: User, chat: Chat, **body: Any) -> dict[str, Any]:
     """Make a link over REST and return the answer."""
     path = f"/api/v1/chats/{chat.pk}/invite-links"
     answer = browser(person).post(path, body, content_type="application/json")
@@ -62,7 +62,7 @@ def members(chat: Chat) -> set[tuple[str, str]]:
 
 
 def test_a_person_joins_by_the_button_of_the_page(chat: Chat, ada: User, ben: User) -> None:
-    link = made(ada, chat)
+    link = make_link(ada, chat)
     client = browser(ben)
     page = client.get(link["path"]).content.decode()
     assert "Plans" in page
@@ -87,7 +87,7 @@ def test_a_person_joins_by_the_button_of_the_page(chat: Chat, ada: User, ben: Us
 
 
 def test_a_page_of_another_site_lets_no_one_join(chat: Chat, ada: User, ben: User) -> None:
-    link = made(ada, chat)
+    link = make_link(ada, chat)
     client = Client(enforce_csrf_checks=True)
     client.force_login(ben)
     assert client.post(link["path"]).status_code == 403
@@ -96,7 +96,7 @@ def test_a_page_of_another_site_lets_no_one_join(chat: Chat, ada: User, ben: Use
 
 def test_the_last_use_is_the_last(chat: Chat, ada: User, ben: User) -> None:
     cleo = factories.user("cleo")
-    link = made(ada, chat, most_uses=1)
+    link = make_link(ada, chat, most_uses=1)
     assert browser(ben).post(link["path"]).status_code == 302
     answer = browser(cleo).post(link["path"])
     assert answer.status_code == 409
@@ -106,7 +106,7 @@ def test_the_last_use_is_the_last(chat: Chat, ada: User, ben: User) -> None:
 
 
 def test_who_was_removed_does_not_come_back_by_the_link(chat: Chat, ada: User, ben: User) -> None:
-    link = made(ada, chat)
+    link = make_link(ada, chat)
     client = browser(ben)
     client.post(link["path"])
     member = Participant.objects.get(chat=chat, user=ben)
@@ -134,9 +134,9 @@ def test_a_role_is_given_by_those_who_may(chat: Chat, ada: User, ben: User) -> N
         answer = browser(ben).post(path, {"role": role}, content_type="application/json")
         assert answer.status_code == 403
     assert not InviteLink.objects.exists()
-    made(ben, chat)
+    make_link(ben, chat)
     cleo = factories.user("cleo")
-    link = made(ada, chat, role="admin")
+    link = make_link(ada, chat, role="admin")
     assert "you would be an admin" in browser(cleo).get(link["path"]).content.decode()
     browser(cleo).post(link["path"])
     assert ("cleo", "admin") in members(chat)
@@ -145,7 +145,7 @@ def test_a_role_is_given_by_those_who_may(chat: Chat, ada: User, ben: User) -> N
 def test_a_link_for_owners_ends_with_its_makers_right(chat: Chat, ada: User, ben: User) -> None:
     row = add_participant(chat_id=chat.pk, added_by=ada, user=ben)
     Participant.objects.filter(pk=row.pk).update(role=ParticipantRole.OWNER)
-    link = made(ben, chat, role="owner")
+    link = make_link(ben, chat, role="owner")
     Participant.objects.filter(pk=row.pk).update(role=ParticipantRole.MEMBER)
     cleo = factories.user("cleo")
     assert browser(cleo).get(link["path"]).status_code == 404
@@ -155,7 +155,7 @@ def test_a_link_for_owners_ends_with_its_makers_right(chat: Chat, ada: User, ben
 
 @pytest.mark.parametrize("end", ["revoked", "expired", "unknown", "left"])
 def test_a_link_that_ended_invites_no_one(chat: Chat, ada: User, ben: User, end: str) -> None:
-    link = made(ada, chat)
+    link = make_link(ada, chat)
     path = link["path"]
     match end:
         case "revoked":
@@ -180,7 +180,7 @@ def test_a_maker_revokes_their_own_link_and_others_need_the_right(
     cleo = factories.user("cleo")
     for person in (ben, cleo):
         add_participant(chat_id=chat.pk, added_by=ada, user=person)
-    link = made(ben, chat)
+    link = make_link(ben, chat)
     path = f"/api/v1/chats/{chat.pk}/invite-links/{link['id']}"
     assert browser(cleo).delete(path).status_code == 403
     assert browser(factories.user("mallory")).delete(path).status_code == 404

@@ -71,7 +71,7 @@ def test_a_visitor_makes_an_account_and_is_in_the_chat(path: str, chat: Chat) ->
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "reason"),
     [
         ({"username": "ADA"}, "This name is taken"),
         ({"username": "everyone"}, "This name is taken"),
@@ -85,12 +85,12 @@ def test_a_visitor_makes_an_account_and_is_in_the_chat(path: str, chat: Chat) ->
     ],
 )
 def test_what_makes_no_account_says_why_and_changes_nothing(
-    path: str, chat: Chat, change: dict[str, str], said: str
+    path: str, chat: Chat, change: dict[str, str], reason: str
 ) -> None:
     factories.agent("robot")
     page = Client().post(path, {**ACCOUNT, **change})
     assert page.status_code == 400
-    assert said in page.content.decode()
+    assert reason in page.content.decode()
     assert "newton" not in names()
     assert Participant.objects.filter(chat=chat).count() == 1
 

@@ -50,7 +50,7 @@ def browser(person: User | None = None) -> Client:
     return client
 
 
-def made(person: User, chat: Chat, **body: Any) -> dict[str, Any]:
+def make_link(person: User, chat: Chat, **body: Any) -> dict[str, Any]:
     """Make a link over REST and return the answer."""
     path = f"/api/v1/chats/{chat.pk}/share-links"
     answer = browser(person).post(path, body, content_type="application/json")
@@ -90,7 +90,7 @@ def test_a_page_that_waits_for_its_texts_holds_no_connection(
 
 def test_a_stranger_reads_what_was_said_up_to_the_link(chat: Chat, ada: User, ben: User) -> None:
     factories.message(chat, ada, "One **bold** <script>alert(1)</script>")
-    link = made(ada, chat, title="For you")
+    link = make_link(ada, chat, title="For you")
     factories.message(chat, ben, "Said later")
 
     answer = browser().get(link["path"])
@@ -112,16 +112,16 @@ def test_a_stranger_reads_what_was_said_up_to_the_link(chat: Chat, ada: User, be
 
 
 def test_a_link_that_grows_shows_what_is_said_later(chat: Chat, ada: User) -> None:
-    link = made(ada, chat, grows=True)
+    link = make_link(ada, chat, grows=True)
     assert "There is nothing to read here yet" in read(link["path"])
     factories.message(chat, ada, "Said later")
     assert "Said later" in read(link["path"])
 
 
 def test_code_is_scrolled_with_the_keyboard_and_other_text_stays(chat: Chat, ada: User) -> None:
-    written = "`\"><pre><code>` [a](https://a.test '\"><pre><code>')"
-    factories.message(chat, ada, f"```\nlong\n```\n\n{written}")
-    page = read(made(ada, chat)["path"])
+    odd_text = "`\"><pre><code>` [a](https://a.test '\"><pre><code>')"
+    factories.message(chat, ada, f"```\nlong\n```\n\n{odd_text}")
+    page = read(make_link(ada, chat)["path"])
     assert '<pre tabindex="0"><code>long' in page
     # In the text, and in the title of the link, it stays what was written.
     assert page.count('tabindex="0"><code>') == 1
@@ -132,7 +132,7 @@ def test_edits_are_shown_and_deleted_texts_are_not(chat: Chat, ada: User, ben: U
     edited = factories.message(chat, ada, "First words")
     deleted = factories.message(chat, ada, "Never mind")
     factories.message(chat, ben, "An answer", reply_to=deleted.pk)
-    link = made(ada, chat)
+    link = make_link(ada, chat)
     edit_message(chat_id=chat.pk, message_id=edited.pk, user_id=ada.pk, content="Second words")
     delete_message(chat_id=chat.pk, message_id=deleted.pk, user_id=ada.pk)
     page = read(link["path"])
@@ -144,9 +144,11 @@ def test_edits_are_shown_and_deleted_texts_are_not(chat: Chat, ada: User, ben: U
 
 
 def test_a_quote_is_text_without_marks(chat: Chat, ada: User, ben: User) -> None:
-    asked = factories.message(chat, ada, "**Bold** [name](https://a.example)\n- one\n- <i> & `x`")
-    factories.message(chat, ben, "An answer", reply_to=asked.pk)
-    page = read(made(ada, chat)["path"])
+    question = factories.message(
+        chat, ada, "**Bold** [name](https://a.example)\n- one\n- <i> & `x`"
+    )
+    factories.message(chat, ben, "An answer", reply_to=question.pk)
+    page = read(make_link(ada, chat)["path"])
     assert "Bold name one &lt;i&gt; &amp; x</blockquote>" in page
 
 
@@ -155,11 +157,11 @@ def test_only_one_version_of_an_answer_is_shown(chat: Chat, ada: User) -> None:
     first = factories.message(chat, agent, "Version one")
     second = factories.message(chat, agent, "Version two", version_of=first.pk)
     Message.objects.filter(pk=first.pk).update(replaced_by=second.pk)
-    page = read(made(ada, chat)["path"])
+    page = read(make_link(ada, chat)["path"])
     assert "Version two" in page
     assert "Version one" not in page
     # A page as of then shows the version of then, and one that grows that of now.
-    as_of_then, growing = made(ada, chat)["path"], made(ada, chat, grows=True)["path"]
+    as_of_then, growing = make_link(ada, chat)["path"], make_link(ada, chat, grows=True)["path"]
     third = factories.message(chat, agent, "Version three", version_of=first.pk)
     Message.objects.filter(pk=second.pk).update(replaced_by=third.pk)
     assert ("Version two" in read(as_of_then), "Version three" in read(as_of_then)) == (True, False)
@@ -182,7 +184,7 @@ def test_thoughts_prices_and_receipts_are_not_shown(chat: Chat, ada: User) -> No
             {"type": "text", "text": "Done"},
         ],
     )
-    page = read(made(ada, chat)["path"])
+    page = read(make_link(ada, chat)["path"])
     assert "private thought" not in page
     assert "call_secret" not in page
     assert "resp_secret" not in page
@@ -198,10 +200,10 @@ def test_pages_are_turned_both_ways_without_scripts(
     monkeypatch.setattr(shared_pages, "PAGE", 2)
     for number in range(5):
         factories.message(chat, ada, f"number {number}")
-    path = made(ada, chat)["path"]
+    path = make_link(ada, chat)["path"]
     pages = [read(path)]
-    while found := re.search(r'rel="next" href="([^"]+)"', pages[-1]):
-        pages.append(read(found[1]))
+    while link_to_next := re.search(r'rel="next" href="([^"]+)"', pages[-1]):
+        pages.append(read(link_to_next[1]))
     texts = [re.findall(r"number (\d)", page) for page in pages]
     assert texts == [["0", "1"], ["2", "3"], ["4"]]
     back = re.search(r'rel="prev" href="([^"]+)"', pages[-1])
@@ -213,16 +215,16 @@ def test_pages_are_turned_both_ways_without_scripts(
 
 
 def test_pictures_are_read_by_addresses_of_the_link(chat: Chat, ada: User) -> None:
-    shown, other, foreign = (factories.content(ada, factories.png(n, n)) for n in (2, 3, 4))
-    item = {"type": "image", "image": {"url": f"/api/content/{shown.pk}"}}
+    picture, other, foreign = (factories.content(ada, factories.png(n, n)) for n in (2, 3, 4))
+    item = {"type": "image", "image": {"url": f"/api/content/{picture.pk}"}}
     message = factories.message(chat, ada, f"![x](/api/content/{foreign.pk})")
     Message.objects.filter(pk=message.pk).update(content_items=[item])
     elsewhere = factories.message(chat, ada, "Another one")
-    for content in (shown, other):
+    for content in (picture, other):
         ContentUse.objects.create(content=content, chat=chat, shown_by=1)
-    link = made(ada, chat)
+    link = make_link(ada, chat)
     page = read(link["path"]).replace("&amp;", "&")
-    address = re.search(rf'src="(/shared/files/{shown.pk}[^"]+)"', page)
+    address = re.search(rf'src="(/shared/files/{picture.pk}[^"]+)"', page)
     assert address is not None
     assert "/api/content/" not in page
     answer = browser().get(address[1])
@@ -235,13 +237,13 @@ def test_pictures_are_read_by_addresses_of_the_link(chat: Chat, ada: User) -> No
         return browser().get(address).status_code
 
     # The signature is for this content, at this place, by this link.
-    assert status(address[1].replace(str(shown.pk), str(other.pk))) == 404
+    assert status(address[1].replace(str(picture.pk), str(other.pk))) == 404
     assert status(address[1].replace(f"at={message.seq}", f"at={elsewhere.seq}")) == 404
     assert status(address[1].replace("link=", "link=9")) == 404
     assert status(address[1].partition("?")[0]) == 404
     # A text that names a content of another chat shows nothing of it.
-    named = re.search(rf'"(/shared/files/{foreign.pk}[^"]+)"', page)
-    assert named is None or status(named[1]) == 404
+    foreign_address = re.search(rf'"(/shared/files/{foreign.pk}[^"]+)"', page)
+    assert foreign_address is None or status(foreign_address[1]) == 404
 
     delete_message(chat_id=chat.pk, message_id=message.pk, user_id=ada.pk)
     assert status(address[1]) == 404
@@ -251,7 +253,7 @@ def test_a_picture_in_a_text_has_an_address_of_the_link(chat: Chat, ada: User) -
     content = factories.content(ada)
     factories.message(chat, ada, f"![plan](/api/content/{content.pk})")
     ContentUse.objects.create(content=content, chat=chat, shown_by=1)
-    link = made(ada, chat)
+    link = make_link(ada, chat)
     address = re.search(r'img src="([^"]+)"', read(link["path"]))
     assert address is not None
     path = address[1].replace("&amp;", "&")
@@ -262,7 +264,7 @@ def test_a_picture_in_a_text_has_an_address_of_the_link(chat: Chat, ada: User) -
 
 def test_a_link_that_opens_nothing_is_answered_like_an_unknown_one(chat: Chat, ada: User) -> None:
     factories.message(chat, ada, "Hello")
-    revoked, expired = made(ada, chat), made(ada, chat)
+    revoked, expired = make_link(ada, chat), make_link(ada, chat)
     assert browser().get(revoked["path"]).status_code == 200
     answer = browser(ada).delete(f"/api/v1/chats/{chat.pk}/share-links/{revoked['id']}")
     assert answer.status_code == 204
@@ -281,7 +283,7 @@ def test_members_see_who_shared_and_how_often_it_was_opened(
     chat: Chat, ada: User, ben: User
 ) -> None:
     factories.message(chat, ada, "Hello")
-    link = made(ada, chat, title="Look")
+    link = make_link(ada, chat, title="Look")
     browser().get(link["path"])
     browser().get(link["path"])
     browser().head(link["path"])
@@ -299,7 +301,7 @@ def test_members_see_who_shared_and_how_often_it_was_opened(
 def test_members_without_the_right_and_strangers_share_nothing(
     chat: Chat, ada: User, ben: User
 ) -> None:
-    link = made(ada, chat)
+    link = make_link(ada, chat)
     path = f"/api/v1/chats/{chat.pk}/share-links"
     mallory = factories.user("mallory")
     before = list(ShareLink.objects.values())
@@ -327,20 +329,20 @@ def test_what_a_link_may_not_be_is_refused(chat: Chat, ada: User, body: dict[str
 
 def test_a_link_ends_after_its_days_thirty_where_nothing_is_said(chat: Chat, ada: User) -> None:
     for body, days in (({}, 30), ({"days": 1}, 1), ({"days": 365}, 365)):
-        row = ShareLink.objects.get(pk=made(ada, chat, **body)["id"])
+        row = ShareLink.objects.get(pk=make_link(ada, chat, **body)["id"])
         assert row.expires_at - row.created_at == timedelta(days=days)
 
 
 def test_a_chat_has_so_many_links(chat: Chat, ada: User, settings: Any) -> None:
     settings.UAMP_LINKS_PER_CHAT = 2
-    first = made(ada, chat)
-    made(ada, chat)
+    first = make_link(ada, chat)
+    make_link(ada, chat)
     path = f"/api/v1/chats/{chat.pk}/share-links"
     answer = browser(ada).post(path, {}, content_type="application/json")
     assert (answer.status_code, answer.json()["code"]) == (409, "too_many_links")
     assert ShareLink.objects.count() == 2
     browser(ada).delete(f"{path}/{first['id']}")
-    made(ada, chat)
+    make_link(ada, chat)
 
 
 @pytest.mark.parametrize("end", ["leaves", "removed", "demoted", "deactivated"])
@@ -348,7 +350,7 @@ def test_a_link_ends_with_its_makers_right(chat: Chat, ada: User, ben: User, end
     member = Participant.objects.get(chat=chat, user=ben)
     change_role(chat_id=chat.pk, changed_by=ada, participant_id=member.pk, role="admin")
     factories.message(chat, ada, "Hello")
-    path = made(ben, chat)["path"]
+    path = make_link(ben, chat)["path"]
     assert browser().get(path).status_code == 200
     if end == "deactivated":
         ben.is_active = False
@@ -372,7 +374,7 @@ def test_a_link_ends_with_its_makers_right(chat: Chat, ada: User, ben: User, end
 
 def test_pages_are_counted_by_address(chat: Chat, ada: User, settings: Any) -> None:
     settings.UAMP_SHARED_PAGES_PER_MINUTE = 2
-    path = made(ada, chat)["path"]
+    path = make_link(ada, chat)["path"]
     statuses = [browser(ada).get(path).status_code, browser().get("/shared/shr_guess").status_code]
     refused = browser().get(path)
     assert [*statuses, refused.status_code] == [200, 404, 429]

@@ -37,14 +37,14 @@ def ada() -> User:
 @pytest.fixture
 def chat(ada: User) -> Chat:
     """Return a chat with five messages: the second was edited, the third deleted."""
-    made = factories.chat(ada)
-    ids = [factories.message(made, ada, f"number {n} é 1.5 \U0001f600").pk for n in range(5)]
-    edit_message(chat_id=made.pk, message_id=ids[1], user_id=ada.pk, content="edited")
-    delete_message(chat_id=made.pk, message_id=ids[2], user_id=ada.pk)
-    return Chat.objects.get(pk=made.pk)
+    new_chat = factories.chat(ada)
+    ids = [factories.message(new_chat, ada, f"number {n} é 1.5 \U0001f600").pk for n in range(5)]
+    edit_message(chat_id=new_chat.pk, message_id=ids[1], user_id=ada.pk, content="edited")
+    delete_message(chat_id=new_chat.pk, message_id=ids[2], user_id=ada.pk)
+    return Chat.objects.get(pk=new_chat.pk)
 
 
-def found(chat: Chat, **options: Any) -> LogSummary:
+def log_summary(chat: Chat, **options: Any) -> LogSummary:
     """Return what a check of a chat finds."""
     summary = check_log(chat.pk, **options)
     assert summary is not None
@@ -61,22 +61,22 @@ def test_what_the_services_write_is_intact(
     chat: Chat, ada: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(verification, "PAGE", 2)
-    whole = found(chat)
-    assert whole.problems == ()
-    assert (whole.entries, whole.unchained, whole.chained_from) == (chat.last_seq, 0, 1)
+    summary = log_summary(chat)
+    assert summary.problems == ()
+    assert (summary.entries, summary.unchained, summary.chained_from) == (chat.last_seq, 0, 1)
     assert chat.chain_seq == chat.last_seq
-    end = found(chat, last=3)
+    end = log_summary(chat, last=3)
     assert end.problems == ()
-    assert (end.entries, end.chain_hash) == (3, whole.chain_hash)
+    assert (end.entries, end.chain_hash) == (3, summary.chain_hash)
     erase_in_chat(ada.pk, chat_id=chat.pk, pseudonym="erased-1")
-    erased = found(chat)
+    erased = log_summary(chat)
     assert erased.problems == ()
     assert erased.erased >= 5
     assert "number" not in str(list(ChatEvent.objects.filter(chat=chat).values_list("payload")))
     erase_in_chat(ada.pk, chat_id=chat.pk, pseudonym="erased-2")
-    assert found(chat).problems == ()
+    assert log_summary(chat).problems == ()
     empty_chats([chat.pk])
-    assert found(chat).problems == ()
+    assert log_summary(chat).problems == ()
     assert check_log("chat_none") is None
 
 
@@ -191,7 +191,7 @@ def test_what_was_changed_in_the_database_shows(
     chat: Chat, change: Callable[[Chat], None], kind: LogProblemKind
 ) -> None:
     change(chat)
-    assert kind in {problem.kind for problem in found(chat).problems}
+    assert kind in {problem.kind for problem in log_summary(chat).problems}
 
 
 def test_a_chain_starts_after_entries_that_have_none(chat: Chat, ada: User) -> None:
@@ -199,14 +199,14 @@ def test_a_chain_starts_after_entries_that_have_none(chat: Chat, ada: User) -> N
     ChatEvent.objects.filter(chat=chat).update(chain_hash=None)
     Chat.objects.filter(pk=chat.pk).update(chain_hash=None, chain_seq=None)
     factories.message(chat, ada, "after the migration")
-    begun = found(chat)
-    assert begun.problems == ()
-    assert (begun.unchained, begun.chained_from) == (chat.last_seq, chat.last_seq + 1)
+    summary = log_summary(chat)
+    assert summary.problems == ()
+    assert (summary.unchained, summary.chained_from) == (chat.last_seq, chat.last_seq + 1)
     last = ChatEvent.objects.filter(chat=chat).latest("seq")
     ChatEvent.objects.create(chat=chat, seq=last.seq + 1, type="message.read", payload={"n": 1})
     Chat.objects.filter(pk=chat.pk).update(last_seq=last.seq + 1)
     factories.message(chat, ada, "after the update")
-    again = found(chat)
+    again = log_summary(chat)
     assert again.problems == ()
     assert again.unchained == chat.last_seq + 1
 
@@ -215,7 +215,7 @@ def test_a_fork_has_a_chain_of_its_own(chat: Chat, ada: User) -> None:
     newest = Message.objects.filter(chat=chat, deleted_at=None).latest("seq")
     event = fork_chat(chat_id=chat.pk, message_id=newest.pk, forked_by=ada, admit=lambda _: None)
     fork = Chat.objects.get(pk=event.chat_id)
-    summary = found(fork)
+    summary = log_summary(fork)
     assert summary.problems == ()
     assert summary.unchained == 0
     assert summary.entries == fork.last_seq > 1
@@ -224,16 +224,16 @@ def test_a_fork_has_a_chain_of_its_own(chat: Chat, ada: User) -> None:
 def test_the_command_names_what_was_changed(chat: Chat, ada: User) -> None:
     other = factories.chat(ada)
     factories.message(other, ada, "hello")
-    said = StringIO()
-    call_command("audit_log", stdout=said)
-    assert "2 chats, 8 entries." in said.getvalue()
+    report = StringIO()
+    call_command("audit_log", stdout=report)
+    assert "2 chats, 8 entries." in report.getvalue()
     change_a_byte_of_the_log(chat)
     place = entry_of(chat, "number 3").seq
-    said = StringIO()
+    report = StringIO()
     with pytest.raises(CommandError, match="The logs of 1 chats were changed"):
-        call_command("audit_log", stdout=said)
-    assert f"{chat.pk}#{place}: entry_changed. The entry was changed" in said.getvalue()
-    call_command("audit_log", other.pk, stdout=said, verbosity=2)
-    assert f"{other.pk}: intact, 1 entries, " in said.getvalue()
+        call_command("audit_log", stdout=report)
+    assert f"{chat.pk}#{place}: entry_changed. The entry was changed" in report.getvalue()
+    call_command("audit_log", other.pk, stdout=report, verbosity=2)
+    assert f"{other.pk}: intact, 1 entries, " in report.getvalue()
     with pytest.raises(CommandError, match="There is no chat chat_none"):
-        call_command("audit_log", "chat_none", stdout=said)
+        call_command("audit_log", "chat_none", stdout=report)

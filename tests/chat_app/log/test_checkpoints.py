@@ -67,11 +67,11 @@ def ada() -> User:
 @pytest.fixture
 def chat(ada: User) -> Chat:
     """Return a chat with an edited message, a deleted one, and one as it was written."""
-    made = factories.chat(ada, title="Plans")
-    ids = [factories.message(made, ada, f"number {n}").pk for n in range(3)]
-    edit_message(chat_id=made.pk, message_id=ids[0], user_id=ada.pk, content="edited")
-    delete_message(chat_id=made.pk, message_id=ids[1], user_id=ada.pk)
-    return Chat.objects.get(pk=made.pk)
+    new_chat = factories.chat(ada, title="Plans")
+    ids = [factories.message(new_chat, ada, f"number {n}").pk for n in range(3)]
+    edit_message(chat_id=new_chat.pk, message_id=ids[0], user_id=ada.pk, content="edited")
+    delete_message(chat_id=new_chat.pk, message_id=ids[1], user_id=ada.pk)
+    return Chat.objects.get(pk=new_chat.pk)
 
 
 def signed(chat: Chat) -> LogCheckpoint:
@@ -104,11 +104,11 @@ console.log(verify(null, Buffer.from(text), made, Buffer.from(signature, "hex"))
 
 def verified_by_node(key: dict[str, Any], text: str, signature: bytes) -> str:
     """Return whether the crypto of Node verifies an Ed25519 signature."""
-    given = json.dumps([key, text, signature.hex()])
+    arguments = json.dumps([key, text, signature.hex()])
     node = services.node()
     if node is None:
         pytest.skip("no node: `make install` installs one")
-    command = [node, "-e", _NODE, given]
+    command = [node, "-e", _NODE, arguments]
     done = subprocess.run(  # noqa: S603 our own program
         command, capture_output=True, text=True, check=True, timeout=PROGRAM_SECONDS
     )
@@ -220,22 +220,22 @@ def test_a_chain_that_was_computed_anew_shows_by_its_head(chat: Chat) -> None:
 # --- Exports ---
 
 
-def whole(lines: list[bytes]) -> ExportSummary:
+def export_summary(lines: list[bytes]) -> ExportSummary:
     """Return what is found in an export that is whole."""
     return check_export(lines, keys())
 
 
 def test_an_export_proves_its_messages(chat: Chat, ada: User) -> None:
-    found = whole(exported(chat))
-    assert found.count == 3
-    assert found.log is not None
-    assert found.log.summary.entries == chat.last_seq
-    assert found.log.is_signed
-    assert found.log.checkpoint is not None
-    assert found.log.checkpoint.seq == chat.last_seq
+    summary = export_summary(exported(chat))
+    assert summary.count == 3
+    assert summary.log is not None
+    assert summary.log.summary.entries == chat.last_seq
+    assert summary.log.is_signed
+    assert summary.log.checkpoint is not None
+    assert summary.log.checkpoint.seq == chat.last_seq
     assert b"number 1" not in b"".join(exported(chat))
     erase_in_chat(ada.pk, chat_id=chat.pk, pseudonym="erased-1")
-    erased = whole(exported(chat)).log
+    erased = export_summary(exported(chat)).log
     assert erased is not None
     assert erased.summary.is_intact
 
@@ -247,10 +247,10 @@ def test_an_export_as_json_proves_its_messages(chat: Chat, ada: User) -> None:
     text = b"".join(json_format(chat, pages_for_staff(chat), log_lines(chat.pk, None)))
     reformatted = json.dumps(json.loads(text), indent=1).encode()
     for form in (text, reformatted):
-        found = whole(form.splitlines(keepends=True))
-        assert found.count == 4
-        assert found.log is not None
-        assert found.log.is_signed
+        summary = export_summary(form.splitlines(keepends=True))
+        assert summary.count == 4
+        assert summary.log is not None
+        assert summary.log.is_signed
 
 
 def test_one_byte_changed_in_the_database_shows_in_the_export(chat: Chat) -> None:
@@ -259,13 +259,13 @@ def test_one_byte_changed_in_the_database_shows_in_the_export(chat: Chat) -> Non
     event.payload = json.loads(json.dumps(before).replace("number 2", "number 3"))
     event.save()
     with pytest.raises(ExportCutError, match=f"entry_changed at entry {event.seq}"):
-        whole(exported(chat))
+        export_summary(exported(chat))
     event.payload = before
     event.save()
-    whole(exported(chat))
+    export_summary(exported(chat))
     Message.objects.filter(chat=chat, content="number 2").update(content="number 3")
     with pytest.raises(ExportCutError, match=f"message_changed at entry {event.seq}"):
-        whole(exported(chat))
+        export_summary(exported(chat))
 
 
 def without_line(lines: list[bytes], kind: str, number: int) -> list[bytes]:
@@ -277,7 +277,7 @@ def without_line(lines: list[bytes], kind: str, number: int) -> list[bytes]:
 @pytest.mark.parametrize("number", [1, -1])
 def test_an_entry_taken_out_of_an_export_shows(chat: Chat, number: int) -> None:
     with pytest.raises(ExportCutError, match="The log was changed"):
-        whole(without_line(exported(chat), "entry", number))
+        export_summary(without_line(exported(chat), "entry", number))
 
 
 def test_the_command_verifies_offline_with_the_keys(chat: Chat, tmp_path: Path) -> None:
@@ -285,14 +285,14 @@ def test_the_command_verifies_offline_with_the_keys(chat: Chat, tmp_path: Path) 
     file.write_bytes(b"".join(exported(chat)))
     key_file.write_text(json.dumps(all_keys()))
     run = CliRunner().invoke
-    said = run(program, ["verify", str(file), "--keys", str(key_file)])
-    assert (said.exit_code, "Its head is signed by localhost:8000" in said.output) == (0, True)
+    result = run(program, ["verify", str(file), "--keys", str(key_file)])
+    assert (result.exit_code, "Its head is signed by localhost:8000" in result.output) == (0, True)
     assert "no key to verify it" in run(program, ["verify", str(file)]).output
     text = file.read_bytes()
     seq = f"\\n{chat.last_seq}\\n".encode()
     file.write_bytes(text.replace(seq, f"\\n{chat.last_seq + 1}\\n".encode()))
-    said = run(program, ["verify", str(file), "--keys", str(key_file)])
-    assert (said.exit_code, "does not match this checkpoint" in said.output) == (8, True)
+    result = run(program, ["verify", str(file), "--keys", str(key_file)])
+    assert (result.exit_code, "does not match this checkpoint" in result.output) == (8, True)
     key_file.write_text("[]")
     assert run(program, ["verify", str(file), "--keys", str(key_file)]).exit_code == 2
 

@@ -58,7 +58,7 @@ def long_chat(ada: User, count: int) -> Chat:
         )
         for number in range(count)
     ]
-    entries.append(chat.pk, [entries.message_event(chat.pk, one) for one in new], at=at)
+    entries.append(chat.pk, [entries.message_event(chat.pk, message) for message in new], at=at)
     checkpoint_of(chat.pk)
     return Chat.objects.get(pk=chat.pk)
 
@@ -107,10 +107,10 @@ def test_all_messages_of_a_long_chat_are_compared(ada: User) -> None:
     chat = long_chat(ada, SHORT)
     Message.objects.filter(chat=chat, seq__lte=SHORT // 2).update(name="grace")
     Message.objects.filter(chat=chat, seq__gt=SHORT // 2).delete()
-    found = check_log(chat.pk)
-    assert found is not None
-    assert (found.entries, found.problem_count) == (SHORT, SHORT)
-    assert found.problems[0] == LogProblem(kind=LogProblemKind.MESSAGE_CHANGED, seq=1)
+    summary = check_log(chat.pk)
+    assert summary is not None
+    assert (summary.entries, summary.problem_count) == (SHORT, SHORT)
+    assert summary.problems[0] == LogProblem(kind=LogProblemKind.MESSAGE_CHANGED, seq=1)
     Message.objects.filter(chat=chat).delete()
     gone = check_log(chat.pk)
     assert gone is not None
@@ -129,13 +129,13 @@ def test_a_log_that_was_cut_with_its_chat_is_shown_by_its_signed_head(ada: User)
     ChatEvent.objects.filter(chat=chat, seq=2).delete()
     Message.objects.filter(chat=chat, seq=2).delete()
     before.save()
-    found = check_log(chat.pk)
-    assert found is not None
-    assert found.problems == (LogProblem(kind=LogProblemKind.ENTRY_MISSING, seq=2),)
+    summary = check_log(chat.pk)
+    assert summary is not None
+    assert summary.problems == (LogProblem(kind=LogProblemKind.ENTRY_MISSING, seq=2),)
     LogCheckpoint.objects.all().delete()
-    found = check_log(chat.pk)
-    assert found is not None
-    assert found.is_intact
+    summary = check_log(chat.pk)
+    assert summary is not None
+    assert summary.is_intact
 
 
 @pytest.mark.parametrize("column", ["payload", "content_items"])
@@ -152,9 +152,9 @@ def test_a_number_that_has_no_canonical_form_shows(ada: User, column: str) -> No
             f"UPDATE {table} SET {column} = %s WHERE chat_id = %s AND seq = %s",  # noqa: S608 ours
             [value, chat.pk, message.seq],
         )
-    found = check_log(chat.pk)
-    assert found is not None
-    kinds = {problem.kind for problem in found.problems}
+    summary = check_log(chat.pk)
+    assert summary is not None
+    kinds = {problem.kind for problem in summary.problems}
     assert kinds == (
         {LogProblemKind.ENTRY_CHANGED, LogProblemKind.MESSAGE_CHANGED}
         if column == "payload"
@@ -170,7 +170,7 @@ def test_a_signed_head_of_any_page_is_compared(ada: User, seq: int) -> None:
         ChatEvent.objects.filter(chat=chat, seq=seq).update(chain_hash=b"\1" * 32)
     else:
         LogCheckpoint.objects.filter(pk=row.pk).update(seq=seq)
-    found = check_log(chat.pk)
-    assert found is not None
+    summary = check_log(chat.pk)
+    assert summary is not None
     expected = LogProblem(kind=LogProblemKind.CHECKPOINT_CHANGED, seq=seq)
-    assert expected in found.problems
+    assert expected in summary.problems

@@ -41,12 +41,12 @@ def ada() -> User:
 @pytest.fixture
 def chats(ada: User) -> list[Chat]:
     """Return chats whose heads are in the tree."""
-    made = [factories.chat(ada, title=f"Plans {n}") for n in range(5)]
-    for number, chat in enumerate(made):
+    new_chats = [factories.chat(ada, title=f"Plans {n}") for n in range(5)]
+    for number, chat in enumerate(new_chats):
         factories.message(chat, ada, f"number {number}")
     sign_heads(timezone.now())
     grow(timezone.now())
-    return made
+    return new_chats
 
 
 @pytest.fixture

@@ -121,8 +121,8 @@ def snapshot() -> list[tuple[Any, list[Any]]]:
 def restore(backup: list[tuple[Any, list[Any]]]) -> None:
     """Put the rows of a backup in the place of those that came later."""
     for model, rows in reversed(backup):
-        kept = [row.pk for row in rows]
-        model._default_manager.exclude(pk__in=kept).delete()
+        row_ids = [row.pk for row in rows]
+        model._default_manager.exclude(pk__in=row_ids).delete()
     for model, rows in backup:
         fields = [field.name for field in model._meta.concrete_fields if not field.primary_key]
         model._default_manager.bulk_update(rows, fields)

@@ -75,5 +75,5 @@ def test_processes_that_grow_the_tree_at_once_add_each_head_once(ada: User) -> N
 def test_a_deleted_chat_leaves_the_tree_whole(chats: list[Chat], ada: User) -> None:
     chats[2].delete()
     more(chats[0], ada)
-    found = checking.check_tree()
-    assert (found.is_intact, found.leaves, found.orphans) == (True, 6, 1)
+    check = checking.check_tree()
+    assert (check.is_intact, check.leaves, check.orphans) == (True, 6, 1)

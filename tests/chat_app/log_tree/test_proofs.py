@@ -43,12 +43,12 @@ def test_an_export_proves_that_its_head_is_in_the_tree(
     lines = exported(chats[3])
     note = text_of(client, "checkpoint")
     posted(client, note + cosignature(note))
-    found = check_export(exported(chats[3]), keys(), [WITNESS]).log
-    assert found is not None
-    assert found.is_proven
-    assert found.tree is not None
-    assert (found.tree.tree.size, found.tree.index) == (6, 5)
-    assert list(found.tree.cosigned) == [WITNESS.name]
+    log_proof = check_export(exported(chats[3]), keys(), [WITNESS]).log
+    assert log_proof is not None
+    assert log_proof.is_proven
+    assert log_proof.tree is not None
+    assert (log_proof.tree.tree.size, log_proof.tree.index) == (6, 5)
+    assert list(log_proof.tree.cosigned) == [WITNESS.name]
     others = [key for key in keys() if key["uamp_owner"] != notes.TREE]
     unsigned = check_export(lines, others).log
     assert unsigned is not None
@@ -70,20 +70,24 @@ def test_one_message_is_proved_without_the_others(
     answer = client.get(f"/api/v1/messages/{message.pk}/proof")
     assert answer.status_code == 200
     assert b"before it" not in answer.content
-    found = check_message_proof(answer.content, keys())
-    assert (found.content, found.is_edited, found.is_proven) == ("last words", True, True)
+    message_check = check_message_proof(answer.content, keys())
+    assert (message_check.content, message_check.is_edited, message_check.is_proven) == (
+        "last words",
+        True,
+        True,
+    )
     assert not check_message_proof(answer.content).is_proven
     file, key_file = tmp_path / "proof.json", tmp_path / "keys.json"
     file.write_bytes(answer.content)
     key_file.write_text(json.dumps(all_keys()))
     run = CliRunner().invoke
-    said = run(program, ["verify", str(file), "--keys", str(key_file)])
-    assert (said.exit_code, "> last words" in said.output) == (0, True)
-    assert "in the tree localhost:8000/log-tree." in said.output
+    result = run(program, ["verify", str(file), "--keys", str(key_file)])
+    assert (result.exit_code, "> last words" in result.output) == (0, True)
+    assert "in the tree localhost:8000/log-tree." in result.output
     witness = f"{WITNESS.name}+{WITNESS.key_id.hex()}+"
     witness += base64.b64encode(b"\x04" + WITNESS.public_key).decode()
-    said = run(program, ["verify", str(file), "--keys", str(key_file), "--witness", witness])
-    assert (said.exit_code, "did not cosign" in said.output) == (8, True)
+    result = run(program, ["verify", str(file), "--keys", str(key_file), "--witness", witness])
+    assert (result.exit_code, "did not cosign" in result.output) == (8, True)
     assert run(program, ["verify", str(file), "--witness", "w"]).exit_code == 2
     client.force_login(factories.user("eve"))
     assert client.get(f"/api/v1/messages/{before.pk}/proof").status_code == 404
@@ -129,11 +133,13 @@ def test_what_the_log_does_not_have_is_not_proved(chats: list[Chat], ada: User) 
     message.refresh_from_db()
     with pytest.raises(NotProvable):
         message_proof(message)
-    kept = factories.message(chat, ada, "kept")
-    message_proof(kept)
-    ChatEvent.objects.filter(chat=chat, seq=kept.seq).update(payload={"message": {"id": kept.pk}})
+    kept_message = factories.message(chat, ada, "kept")
+    message_proof(kept_message)
+    ChatEvent.objects.filter(chat=chat, seq=kept_message.seq).update(
+        payload={"message": {"id": kept_message.pk}}
+    )
     with pytest.raises(LogChanged):
-        message_proof(kept)
+        message_proof(kept_message)
 
 
 def test_a_message_is_proved_if_a_signed_head_is_near(
@@ -148,7 +154,7 @@ def test_a_message_is_proved_if_a_signed_head_is_near(
     assert answer.status_code == 200
     assert len(answer.json()["proof"]["entries"][0]["following"]) == 1000
     assert check_message_proof(answer.content, keys()).is_proven
-    pages = [one["sql"] for one in queries if "LIMIT 100" in one["sql"]]
+    pages = [query["sql"] for query in queries if "LIMIT 100" in query["sql"]]
     assert len(pages) == 10
     assert not any("chain_hash" in sql for sql in pages)
     assert client.get(f"/api/v1/messages/{far.pk}/proof").status_code == 404

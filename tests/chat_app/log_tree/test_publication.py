@@ -97,9 +97,9 @@ def test_node_verifies_what_the_server_publishes(
     more(chats[0], ada, "another")
     last = text_of(client, "checkpoint")
     assert posted(client, last + cosignature(last))[0] == 200
-    said = json.loads(text_of(client, "consistency?from=5&to=7"))
+    consistency_body = json.loads(text_of(client, "consistency?from=5&to=7"))
     roots = [note.split("\n")[2] for note in (first, last)]
-    consistency = {"kind": "consistency", **said, "roots": roots}
+    consistency = {"kind": "consistency", **consistency_body, "roots": roots}
     proof = message_proof(message)
     assert "another" not in json.dumps(proof)
     witness = {"name": WITNESS.name, "key": jwk(WITNESS.public_key)}
@@ -113,5 +113,7 @@ def test_node_verifies_what_the_server_publishes(
     name, _, encoded = line.split("+", 2)
     assert name == last.split("\n")[0]
     key = base64.urlsafe_b64encode(base64.b64decode(encoded)[1:]).rstrip(b"=").decode()
-    own = [one for one in keys() if one["uamp_owner"] == notes.TREE]
-    assert [one["x"] for one in own] == [key]
+    tree_keys = [
+        published_key for published_key in keys() if published_key["uamp_owner"] == notes.TREE
+    ]
+    assert [published_key["x"] for published_key in tree_keys] == [key]

@@ -62,9 +62,9 @@ def add_leaf(ada: User) -> None:
 
 def verifier_key() -> str:
     """Return the key of the witness, computed as C2SP's signed-note has it."""
-    named = hashlib.sha256(f"{NAME}\n\x04".encode() + PUBLIC).digest()[:4].hex()
+    key_id = hashlib.sha256(f"{NAME}\n\x04".encode() + PUBLIC).digest()[:4].hex()
     encoded = base64.b64encode(b"\x04" + PUBLIC).decode()
-    return f"{NAME}+{named}+{encoded}"
+    return f"{NAME}+{key_id}+{encoded}"
 
 
 @pytest.fixture

@@ -59,19 +59,19 @@ def test_another_program_computes_the_signed_root_from_the_tiles(client: Client)
     assert tiles["0/000"][:32] == tree.leaf_hash(b"head 0")
     encoded = {path: base64.b64encode(hashes).decode() for path, hashes in tiles.items()}
     note = client.get("/log-tree/checkpoint").content.decode()
-    whole = {"kind": "tiles", "note": note, "tiles": encoded}
+    full_log = {"kind": "tiles", "note": note, "tiles": encoded}
     wrong = {"1/000.p/2": encoded["1/000.p/2"][::-1]}
     moved = {"0/000": encoded["0/001"], "0/001": encoded["0/000"]}
-    others = [{**whole, "tiles": {**encoded, **change}} for change in (wrong, moved)]
-    assert verified_by_node([whole, *others], PROGRAM) == [True, False, False]
+    others = [{**full_log, "tiles": {**encoded, **change}} for change in (wrong, moved)]
+    assert verified_by_node([full_log, *others], PROGRAM) == [True, False, False]
 
 
 def test_a_tile_is_the_beginning_of_the_next_one_of_its_place(client: Client) -> None:
     """Clients that saw a smaller tree still find its last tile."""
-    whole = tile(client, "0/000")
+    full_tile = tile(client, "0/000")
     for width in (1, 91, 255):
-        assert tile(client, f"0/000.p/{width}") == whole[: 32 * width]
-    assert hashlib.sha256(whole).digest() != hashlib.sha256(tile(client, "0/001")).digest()
+        assert tile(client, f"0/000.p/{width}") == full_tile[: 32 * width]
+    assert hashlib.sha256(full_tile).digest() != hashlib.sha256(tile(client, "0/001")).digest()
 
 
 @pytest.mark.sampled(5)

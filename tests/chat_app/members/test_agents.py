@@ -91,11 +91,11 @@ def test_a_text_is_folded_once_for_all_keywords(monkeypatch: pytest.MonkeyPatch)
     members = [member("keyword", f"word{n}", context="addressed") for n in range(20)]
     assert triggered(text, members) == []
     for each in members:
-        assert len(visible_messages(each, [said(text), said("no")])) == 1
+        assert len(visible_messages(each, [history_message(text), history_message("no")])) == 1
     assert texts.count(text) == 1
 
 
-def said(text: str, agent_id: str | None = None) -> HistoryMessage:
+def history_message(text: str, agent_id: str | None = None) -> HistoryMessage:
     return HistoryMessage(
         role="assistant" if agent_id else "user",
         content=text,
@@ -107,19 +107,24 @@ def said(text: str, agent_id: str | None = None) -> HistoryMessage:
 
 def test_a_scope_decides_what_an_agent_is_shown() -> None:
     messages = [
-        said("hello all"), said("@bot one"), said("1", "a1"), said("@other two"),
-        said("see @bot", "a2"), said("no", "a2"), said("and?"),
-    ]  # fmt: skip
+        history_message("hello all"),
+        history_message("@bot one"),
+        history_message("1", "a1"),
+        history_message("@other two"),
+        history_message("see @bot", "a2"),
+        history_message("no", "a2"),
+        history_message("and?"),
+    ]
     texts = [message.content for message in messages]
 
-    def shown(context: str, limit: int = 0) -> list[str]:
+    def texts_shown(context: str, limit: int = 0) -> list[str]:
         who = member("mention", context=context, limit=limit)
         return [message.content for message in visible_messages(who, messages)]
 
-    assert shown("chat") == texts
-    assert shown("last", 2) == texts[-2:]
-    assert shown("last", 1000) == texts
-    assert shown("addressed") == ["@bot one", "1", "see @bot", "and?"]
+    assert texts_shown("chat") == texts
+    assert texts_shown("last", 2) == texts[-2:]
+    assert texts_shown("last", 1000) == texts
+    assert texts_shown("addressed") == ["@bot one", "1", "see @bot", "and?"]
 
 
 def place_of(chat: Chat, name: str) -> int:
@@ -212,16 +217,16 @@ def test_an_agent_asks_no_other_one_once_the_agents_are_quiet() -> None:
     chat = factories.chat(factories.user(), factories.agent("ping"), factories.agent("pong"))
     ping = next(member for member in agent_members(chat.pk) if member.name == "ping")
 
-    def asked() -> list[str]:
-        found = agents_asked(
+    def names_asked() -> list[str]:
+        members = agents_asked(
             chat.pk, by=ping, text="@pong your turn", hops=0, but=(), message_id="msg_1"
         )
-        return [member.name for member in found]
+        return [member.name for member in members]
 
-    assert asked() == ["pong"]
+    assert names_asked() == ["pong"]
     # They became so while the answer was given.
     Chat.objects.filter(pk=chat.pk).update(agents_quiet=True)
-    assert asked() == []
+    assert names_asked() == []
     entry = ChatEvent.objects.get(chat=chat, type="agent.stopped")
     assert (entry.payload["agent"], entry.payload["reason"]) == ("pong", "quiet")
 

@@ -47,7 +47,7 @@ def test_the_picture_of_a_chat_stays_when_its_message_is_deleted(
         factories.content(alice.user, factories.png(3, 3)),
     )
     client = joined(dial, alice, chat)
-    messages = [shows(client, one) for one in (picture, other)]
+    messages = [shows(client, content) for content in (picture, other)]
     if by_agent:
         # What an agent made is deleted from the disk with its last use.
         Content.objects.update(owner=None, owner_key=f"chat:{chat.pk}")
@@ -61,5 +61,5 @@ def test_the_picture_of_a_chat_stays_when_its_message_is_deleted(
     assert not can_read(web, bob, other)
     assert ContentUse.objects.get(chat=chat).content_id == picture.pk
     assert Content.objects.filter(pk=other.pk).exists() != by_agent
-    shown = web.get(f"/api/v1/chats/{chat.pk}", headers=bob.headers).json()
-    assert shown["avatar_url"] == f"/api/content/{picture.pk}"
+    chat_data = web.get(f"/api/v1/chats/{chat.pk}", headers=bob.headers).json()
+    assert chat_data["avatar_url"] == f"/api/content/{picture.pk}"

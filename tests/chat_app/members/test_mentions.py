@@ -31,5 +31,5 @@ NAMES = ("ada", "Bob", "小明", "小明华", "지민", "Straße", "José")
 def test_members_are_mentioned(text: str, names: list[str]) -> None:
     people = {name: factories.user(name) for name in NAMES}
     chat = factories.chat(*people.values())
-    found = mentioned_people(chat.pk, text, author=people["ada"].pk)
-    assert found == tuple(sorted(people[name].pk for name in names))
+    user_ids = mentioned_people(chat.pk, text, author=people["ada"].pk)
+    assert user_ids == tuple(sorted(people[name].pk for name in names))

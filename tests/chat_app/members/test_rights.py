@@ -74,9 +74,11 @@ def test_each_role_has_its_rights_over_rest_and_uamp(
             case "new":
                 answer = web.post(f"{path}/participants", json=fields, headers=acting.headers)
             case _:
-                one = f"{path}/participants/{places[what]}"
+                member_path = f"{path}/participants/{places[what]}"
                 method = "PATCH" if fields else "DELETE"
-                answer = web.request(method, one, json=fields or None, headers=acting.headers)
+                answer = web.request(
+                    method, member_path, json=fields or None, headers=acting.headers
+                )
         return answer.status_code
 
     def over_uamp(fields: dict[str, Any], what: str) -> str:
@@ -135,20 +137,20 @@ def test_admins_remove_members_but_no_owner(
     # Who leaves as the last owner leaves the chat to the admin.
     assert web.delete(f"{path}/{owner.pk}", headers=alice.headers).status_code == 204
     assert rows.get(user=bob.user).role == "owner"
-    shown = web.get(f"/api/v1/chats/{chat.pk}", headers=bob.headers).json()
-    assert shown["role"] == "owner"
-    assert set(shown["rights"]) == set(Right)
+    chat_data = web.get(f"/api/v1/chats/{chat.pk}", headers=bob.headers).json()
+    assert chat_data["role"] == "owner"
+    assert set(chat_data["rights"]) == set(Right)
 
 
 def test_the_last_owner_stays_one(web: httpx.Client, alice: Person, bob: Person) -> None:
     chat = shared_chat(alice, bob)
-    own = Participant.objects.get(chat=chat, user=alice.user)
-    path = f"/api/v1/chats/{chat.pk}/participants/{own.pk}"
+    owner = Participant.objects.get(chat=chat, user=alice.user)
+    path = f"/api/v1/chats/{chat.pk}/participants/{owner.pk}"
     refused = web.patch(path, json={"role": "member"}, headers=alice.headers)
     assert refused.status_code == 403
     assert "owner" in refused.json()["detail"]
-    own.refresh_from_db()
-    assert own.role == "owner"
+    owner.refresh_from_db()
+    assert owner.role == "owner"
 
 
 @pytest.mark.postgres
@@ -197,10 +199,10 @@ def test_a_member_who_comes_back_has_the_role_of_a_new_one() -> None:
 
 def test_the_docs_have_the_table_of_rights() -> None:
     text = (Path(__file__).parents[3] / "docs" / "members.md").read_text()
-    found = {
+    documented = {
         role: {name for name, *marks in re.findall(
             r"^\| `(\w+)` \|[^|]*\| (yes|no) \| (yes|no) \| (yes|no) \|$", text, re.MULTILINE
         ) if marks[place] == "yes"}
         for place, role in enumerate(ROLES)
     }  # fmt: skip
-    assert found == {role: {str(right) for right in RIGHTS[role]} for role in ROLES}
+    assert documented == {role: {str(right) for right in RIGHTS[role]} for role in ROLES}

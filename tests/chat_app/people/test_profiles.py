@@ -53,15 +53,15 @@ def encoded(image: Image.Image, kind: str, **options: Any) -> bytes:
 def test_a_person_says_who_they_are_and_others_see_it() -> None:
     ada, bea = factories.user("ada"), factories.user("bea")
     chat = factories.chat(ada, bea)
-    shown = {
+    fields = {
         "display_name": "Ada L.",
         "status_text": "On holiday",
         "avatar_emoji": "\U0001f680",
         "avatar_colour": "#0b6e99",
     }
-    answer = patch(signed_in(ada), "/api/v1/me", {**shown, "display_name": " Ada \u202e L. "})
+    answer = patch(signed_in(ada), "/api/v1/me", {**fields, "display_name": " Ada \u202e L. "})
     assert answer.status_code == 200
-    profile = {"id": str(ada.pk), "username": "ada", **shown, "avatar_url": None}
+    profile = {"id": str(ada.pk), "username": "ada", **fields, "avatar_url": None}
     assert answer.json() == profile
     other = signed_in(bea)
     members = other.get(f"/api/v1/chats/{chat.pk}").json()["participants"]
@@ -150,13 +150,13 @@ def test_a_picture_is_a_square_that_the_server_made(settings: Settings) -> None:
     answer = upload(client, data, name="a.svg", mime="text/html")
     assert answer.status_code == 200, answer.content
     url = answer.json()["avatar_url"]
-    shown = signed_in(bea).get(url)
-    assert (shown.status_code, shown["Content-Type"]) == (200, "image/webp")
-    assert shown["X-Content-Type-Options"] == "nosniff"
-    assert "immutable" in shown["Cache-Control"]
-    assert b"secret" not in shown.content
-    assert b"script" not in shown.content
-    with Image.open(io.BytesIO(shown.content)) as stored:
+    picture = signed_in(bea).get(url)
+    assert (picture.status_code, picture["Content-Type"]) == (200, "image/webp")
+    assert picture["X-Content-Type-Options"] == "nosniff"
+    assert "immutable" in picture["Cache-Control"]
+    assert b"secret" not in picture.content
+    assert b"script" not in picture.content
+    with Image.open(io.BytesIO(picture.content)) as stored:
         assert stored.size == (pictures.PICTURE_PIXELS, pictures.PICTURE_PIXELS)
         red, _, blue = stored.convert("RGB").getpixel((10, 128))  # type: ignore[misc]  # three bands
         assert blue > 200 > red

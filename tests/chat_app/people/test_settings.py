@@ -13,7 +13,7 @@ from chat_app.models import ChatEvent, Participant, PersonSettings, ReadReceipt
 from chat_app.people import settings as person_settings
 from chat_app.people.settings import SettingsChange
 from tests import factories
-from tests.chat_app.conversation.joining import joined, said
+from tests.chat_app.conversation.joining import joined, send_message
 from tests.live_server import Dial, Person, shared_chat
 
 if TYPE_CHECKING:
@@ -53,8 +53,8 @@ def test_settings_are_kept_and_one_change_does_not_undo_another() -> None:
     assert not PersonSettings.objects.exists()
     assert patch(client, {"theme": "dark"}).json() == {**DEFAULTS, "theme": "dark"}
     assert patch(phone, {"send_key": "ctrl_enter", **QUIET}).status_code == 200
-    kept = {**DEFAULTS, "theme": "dark", "send_key": "ctrl_enter", **QUIET}
-    assert client.get(PATH).json() == kept
+    stored = {**DEFAULTS, "theme": "dark", "send_key": "ctrl_enter", **QUIET}
+    assert client.get(PATH).json() == stored
     assert patch(client, {"quiet_from": "", "quiet_until": ""}).status_code == 200
     other = Client()
     other.force_login(factories.user("bea"))
@@ -114,8 +114,8 @@ def test_a_member_sets_what_notifies_them_of_a_chat(
     for body in bodies:
         answer = web.put(f"{path}/mute", json=body, headers=alice.headers)
         assert answer.status_code == 400, body
-    own = Participant.objects.get(chat=chat, user=alice.user)
-    assert own.muted_at is not None
+    participant = Participant.objects.get(chat=chat, user=alice.user)
+    assert participant.muted_at is not None
 
 
 def test_who_reads_in_private_moves_their_marker_and_no_other_member_sees_it(
@@ -128,7 +128,7 @@ def test_who_reads_in_private_moves_their_marker_and_no_other_member_sees_it(
         joined(dial, bob, chat),
         joined(dial, bob, chat),
     )
-    message_id = said(writer, "Did you read this?")
+    message_id = send_message(writer, "Did you read this?")
     reader.until("message.created")
     second.until("message.created")
     reader.send("message.read", message_id=message_id)
@@ -146,9 +146,9 @@ def test_who_reads_in_private_moves_their_marker_and_no_other_member_sees_it(
         for who in (alice, bob)
     }
     assert seen == {"alice": [], "bob": ["bob"]}
-    for one in ("events", "messages", "export?format=json", "participants", ""):
+    for page in ("events", "messages", "export?format=json", "participants", ""):
         assert (
-            "message.read" not in web.get(f"{path}/{one}".rstrip("/"), headers=alice.headers).text
+            "message.read" not in web.get(f"{path}/{page}".rstrip("/"), headers=alice.headers).text
         )
     assert web.get(path, headers=bob.headers).json()["unread"] == 0
     # A client that comes back does not receive it either.
@@ -156,7 +156,7 @@ def test_who_reads_in_private_moves_their_marker_and_no_other_member_sees_it(
     assert [frame for frame in again.settle() if frame["type"] == "message.read"] == []
     # In public again, the next marker is one.
     person_settings.update_settings(user_id=bob.user.pk, change=SettingsChange(read_receipts=True))
-    message_id = said(writer, "And this?")
+    message_id = send_message(writer, "And this?")
     reader.until("message.created")
     reader.send("message.read", message_id=message_id)
     assert writer.until("message.read")[-1]["user_id"] == str(bob.user.pk)

@@ -39,6 +39,6 @@ def chat(ada: User, grace: User) -> Chat:
 @pytest.fixture
 def browser(ada: User, push_service: PushService) -> PushBrowser:
     """Return a browser in which Ada is signed in, with a subscription."""
-    made = push_service.browser("ada")
-    assert subscribe(signed_in(ada), made.subscription).status_code == 201
-    return made
+    new_browser = push_service.browser("ada")
+    assert subscribe(signed_in(ada), new_browser.subscription).status_code == 201
+    return new_browser

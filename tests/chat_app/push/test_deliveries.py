@@ -72,31 +72,33 @@ def test_a_message_from_before_a_browser_subscribed_is_not_sent(
 ) -> None:
     chat = factories.chat(ada, grace)
     factories.message(chat, grace, "Before")
-    made = push_service.browser("ada")
-    assert subscribe(signed_in(ada), made.subscription).status_code == 201
+    new_browser = push_service.browser("ada")
+    assert subscribe(signed_in(ada), new_browser.subscription).status_code == 201
     factories.message(chat, grace, "After")
     send_all()
-    assert [one["body"] for one in push_service.received(made)] == ["After"]
+    assert [notification["body"] for notification in push_service.received(new_browser)] == [
+        "After"
+    ]
 
 
 def test_every_device_of_a_person_is_sent_it_and_the_author_is_not(
     ada: User, grace: User, push_service: PushService, browser: PushBrowser
 ) -> None:
-    phone, own = push_service.browser("phone"), push_service.browser("grace")
+    phone, browser_of_grace = push_service.browser("phone"), push_service.browser("grace")
     assert subscribe(signed_in(ada), phone.subscription).status_code == 201
-    assert subscribe(signed_in(grace), own.subscription).status_code == 201
+    assert subscribe(signed_in(grace), browser_of_grace.subscription).status_code == 201
     factories.message(factories.chat(ada, grace), grace)
     send_all()
     assert len(push_service.received(browser)) == len(push_service.received(phone)) == 1
-    assert push_service.received(own) == []
+    assert push_service.received(browser_of_grace) == []
 
 
 def test_of_a_group_mentions_and_followed_threads_are_sent(
     ada: User, grace: User, chat: Chat, push_service: PushService, browser: PushBrowser
 ) -> None:
     root = factories.message(chat, grace, "for all")
-    named = factories.message(chat, grace, "@ada look")
-    mention(named, ada)
+    mentioning = factories.message(chat, grace, "@ada look")
+    mention(mentioning, ada)
     followed = factories.message(chat, grace, "a reply", thread=root.pk)
     thread = MessageThread.objects.create(
         root=root, chat=chat, last_seq=followed.seq, last_at=timezone.now()
@@ -106,7 +108,7 @@ def test_of_a_group_mentions_and_followed_threads_are_sent(
     factories.message(chat, grace, "unfollowed", thread=other.pk)
     send_all()
     first, second = push_service.received(browser)
-    assert (first["title"], first["message"]) == ("grace · Plans", named.pk)
+    assert (first["title"], first["message"]) == ("grace · Plans", mentioning.pk)
     assert (second["title"], second["thread"]) == ("grace replied in a thread in Plans", root.pk)
 
 
@@ -171,8 +173,8 @@ def test_a_notification_without_words_names_neither_author_nor_chat(
     message = factories.message(chat, grace, "@ada secret")
     mention(message, ada)
     send_all()
-    (shown,) = push_service.received(browser)
-    assert shown == {
+    (notification,) = push_service.received(browser)
+    assert notification == {
         "title": "Neue Nachricht",
         "body": "Du wurdest erwähnt",
         "chat": chat.pk,
@@ -269,8 +271,8 @@ def test_a_device_is_sent_so_many_messages_in_a_minute(
 def test_slow_push_services_of_a_person_leave_workers_to_others(
     ada: User, grace: User, push_service: PushService, browser: PushBrowser
 ) -> None:
-    own = push_service.browser("grace")
-    assert subscribe(signed_in(grace), own.subscription).status_code == 201
+    browser_of_grace = push_service.browser("grace")
+    assert subscribe(signed_in(grace), browser_of_grace.subscription).status_code == 201
     chat = factories.chat(ada, grace)
     for _ in range(deliveries.UNDER_WAY + 2):
         factories.message(chat, grace)
@@ -281,30 +283,30 @@ def test_slow_push_services_of_a_person_leave_workers_to_others(
     due = deliveries.take_due(now)
     assert len(due) == deliveries.UNDER_WAY + 1
     # None of these attempts ends: the service is slow.
-    begun = [deliveries.claim(pk) for pk in due]
-    assert None not in begun
+    claims = [deliveries.claim(pk) for pk in due]
+    assert None not in claims
 
     rest = PushDelivery.objects.filter(attempts=0)
     assert len(rest) == 2
     assert [deliveries.claim(row.pk) for row in rest] == [None, None]
-    of_ada = next(claim for claim in begun if claim is not None and claim.user == ada.pk)
+    of_ada = next(claim for claim in claims if claim is not None and claim.user == ada.pk)
     following = deliveries.finish(of_ada, 201)
     assert following in {row.pk for row in rest}
     assert deliveries.claim(following) is not None
-    assert (push_service.received(browser), push_service.received(own)) == ([], [])
+    assert (push_service.received(browser), push_service.received(browser_of_grace)) == ([], [])
 
 
 def test_push_services_that_do_not_answer_leave_workers_to_others(
     ada: User, grace: User, push_service: PushService, browser: PushBrowser
 ) -> None:
-    own = push_service.browser("grace")
-    assert subscribe(signed_in(grace), own.subscription).status_code == 201
+    browser_of_grace = push_service.browser("grace")
+    assert subscribe(signed_in(grace), browser_of_grace.subscription).status_code == 201
     chat = factories.chat(ada, grace)
     slow = []
     for number in range(deliveries.UNANSWERED_UNDER_WAY):
         person = factories.user(f"slow{number}")
-        made = push_service.browser(person.username)
-        assert subscribe(signed_in(person), made.subscription).status_code == 201
+        device = push_service.browser(person.username)
+        assert subscribe(signed_in(person), device.subscription).status_code == 201
         factories.message(factories.chat(person, grace), grace)
         slow.append(person.pk)
     factories.message(chat, grace)
@@ -320,13 +322,13 @@ def test_push_services_that_do_not_answer_leave_workers_to_others(
     due = deliveries.take_due(timezone.now())
     assert len(due) == deliveries.UNANSWERED_UNDER_WAY + 2
     assert PushDelivery.objects.get(pk=due[0]).subscription.user_id == grace.pk
-    begun = [deliveries.claim(pk) for pk in [*due[1:], due[0]]]
+    claims = [deliveries.claim(pk) for pk in [*due[1:], due[0]]]
 
-    users = [claim.user for claim in begun if claim is not None]
+    users = [claim.user for claim in claims if claim is not None]
     assert len(users) == deliveries.UNANSWERED_UNDER_WAY + 1
     assert users[-1] == grace.pk
     assert set(users[:-1]) <= {*slow, ada.pk}
-    assert (push_service.received(browser), push_service.received(own)) == ([], [])
+    assert (push_service.received(browser), push_service.received(browser_of_grace)) == ([], [])
 
 
 def test_deliveries_are_forgotten_after_a_while(
@@ -357,4 +359,6 @@ def test_a_running_server_sends_a_message_once_to_who_is_away(
         assert web.post(path, json={"content": text}, headers=bob.headers).status_code == 201
     wait_until(lambda: bool(push_service.received(browser)))
     wait_until(lambda: not PushDelivery.objects.filter(finished_at=None).exists())
-    assert [shown["body"] for shown in push_service.received(browser)] == ["@alice look"]
+    assert [notification["body"] for notification in push_service.received(browser)] == [
+        "@alice look"
+    ]

@@ -90,7 +90,7 @@ def test_quiet_hours_are_those_of_the_persons_clock(
 
 
 @pytest.mark.parametrize(
-    ("level", "own", "reason", "wanted"),
+    ("level", "chat_level", "reason", "is_sent"),
     [
         ("mentions", None, "", False),
         ("mentions", None, "is_mention", True),
@@ -105,13 +105,13 @@ def test_quiet_hours_are_those_of_the_persons_clock(
 )
 def test_a_message_notifies_by_the_level_of_the_chat_or_the_person(
     level: str,
-    own: NotificationLevel | None,
+    chat_level: NotificationLevel | None,
     reason: str,
-    wanted: bool,  # noqa: FBT001 a column
+    is_sent: bool,  # noqa: FBT001 a column
 ) -> None:
     reasons = {name: name == reason for name in ("is_direct", "is_mention", "is_followed")}
     settings = PersonSettings(notifications=level)
-    member = Participant(notifications=own)
-    assert notifies(member, settings, **reasons) is wanted
+    member = Participant(notifications=chat_level)
+    assert notifies(member, settings, **reasons) is is_sent
     member.muted_at = datetime(2026, 1, 1, tzinfo=UTC)
     assert not notifies(member, settings, **reasons)

@@ -99,15 +99,17 @@ def test_a_person_has_so_many_devices_lists_and_removes_them(
 ) -> None:
     monkeypatch.setattr(subscriptions, "DEVICES_MAX", 2)
     client = signed_in(ada)
-    made = [subscribe(client, push_service.browser(str(n)).subscription).json() for n in range(3)]
+    devices = [
+        subscribe(client, push_service.browser(str(n)).subscription).json() for n in range(3)
+    ]
     listed = client.get(PATH).json()["data"]
-    assert [row["id"] for row in listed] == [made[2]["id"], made[1]["id"]]
+    assert [row["id"] for row in listed] == [devices[2]["id"], devices[1]["id"]]
     assert set(listed[0]) == {"id", "device", "created_at", "sent_at", "failures"}
-    path = f"{PATH}/{made[1]['id']}"
+    path = f"{PATH}/{devices[1]['id']}"
     assert signed_in(grace).delete(path).status_code == 404
     assert client.delete(path).status_code == 204
     assert client.delete(path).status_code == 404
-    assert [row["id"] for row in client.get(PATH).json()["data"]] == [made[2]["id"]]
+    assert [row["id"] for row in client.get(PATH).json()["data"]] == [devices[2]["id"]]
 
 
 def test_the_key_is_made_once_and_stored_encrypted(ada: User) -> None:
@@ -126,7 +128,7 @@ def test_an_erasure_takes_the_devices_and_an_export_has_them(
     with (tmp_path / "export.zip").open("wb") as file:
         export_person(ada, file)
     about = json.loads(zipfile.ZipFile(tmp_path / "export.zip").read("person.json"))
-    assert [one["endpoint"] for one in about["push_subscriptions"]] == [browser.endpoint]
+    assert [row["endpoint"] for row in about["push_subscriptions"]] == [browser.endpoint]
     assert "p256dh" not in about["push_subscriptions"][0]
     erasure.erase_profile(ada.pk)
     assert not PushSubscription.objects.exists()

@@ -47,9 +47,9 @@ def test_people_with_the_right_make_and_change_their_agents() -> None:
     client, path = bearer(ada), "/api/v1/agents/helper"
     check_problem(post(client, "/api/v1/agents", NEW), 403, "forbidden")
     allowed(ada)
-    made = post(client, "/api/v1/agents", {**NEW, "instructions": "the secret prompt"})
-    assert (made.status_code, made["Location"]) == (201, path)
-    assert made.json()["configuration"]["instructions"] == "the secret prompt"
+    created = post(client, "/api/v1/agents", {**NEW, "instructions": "the secret prompt"})
+    assert (created.status_code, created["Location"]) == (201, path)
+    assert created.json()["configuration"]["instructions"] == "the secret prompt"
     agent = Agent.objects.get()
     assert (agent.owner, agent.is_public, agent.pricing) == (ada, False, {"per_answer": "0.01"})
     # It is private, and then others use it and change nothing.
@@ -114,8 +114,8 @@ def test_an_agent_delegates_to_those_that_its_owner_may_use() -> None:
         texts.append(str(problem["errors"]).replace(name, "NAME"))
     assert texts[0] == texts[1]
     assert not Agent.objects.filter(name="helper").exists()
-    made = post(client, "/api/v1/agents", {**NEW, "delegates": ["hers", "open"]})
-    assert made.status_code == 201
+    created = post(client, "/api/v1/agents", {**NEW, "delegates": ["hers", "open"]})
+    assert created.status_code == 201
     check_problem(patch(client, path, {"delegates": ["his"]}), 400, "invalid")
     agent = Agent.objects.get(name="helper")
     assert agent.delegates == ["hers", "open"]
@@ -129,8 +129,8 @@ def test_an_agent_whose_address_became_forbidden_can_be_switched_off(settings: S
     client, path = bearer(allowed(factories.user("ada"))), "/api/v1/agents/helper"
     settings.UAMP_MODEL_ALLOW_HOSTS = ["10.0.0.1:443"]
     options = {"base_url": "https://10.0.0.1/v1"}
-    made = {**NEW, "provider": "openai_compat", "model": "m", "options": options}
-    assert post(client, "/api/v1/agents", made).status_code == 201
+    values = {**NEW, "provider": "openai_compat", "model": "m", "options": options}
+    assert post(client, "/api/v1/agents", values).status_code == 201
     settings.UAMP_MODEL_ALLOW_HOSTS = []
     check_problem(patch(client, path, {"description": "mine"}), 400, "invalid")
     assert patch(client, path, {"is_enabled": False}).status_code == 200
@@ -179,16 +179,16 @@ REMOTE = {
 
 def test_a_remote_agent_is_made_by_the_same_rules_and_its_key_is_never_returned() -> None:
     client, path = bearer(allowed(factories.user("ada"))), "/api/v1/agents/far"
-    made = post(client, "/api/v1/agents", {**REMOTE, "key": "sesame-open"})
-    assert made.status_code == 201
-    assert made.json()["configuration"]["url"] == REMOTE["url"]
-    assert "sesame" not in made.content.decode()
+    created = post(client, "/api/v1/agents", {**REMOTE, "key": "sesame-open"})
+    assert created.status_code == 201
+    assert created.json()["configuration"]["url"] == REMOTE["url"]
+    assert "sesame" not in created.content.decode()
     assert "sesame" not in client.get(path).content.decode()
-    kept = Agent.objects.get().secret
-    assert kept
-    assert "sesame" not in kept
+    secret = Agent.objects.get().secret
+    assert secret
+    assert "sesame" not in secret
     patch(client, path, {"description": "far away"})
-    assert Agent.objects.get().secret == kept
+    assert Agent.objects.get().secret == secret
     patch(client, path, {"url": "https://elsewhere.example/v1"})
     assert Agent.objects.get().secret == ""
     for change, pointer in (
@@ -206,9 +206,9 @@ def test_a_remote_agent_is_made_by_the_same_rules_and_its_key_is_never_returned(
 def test_the_key_of_a_model_is_stored_for_its_vendor_and_never_returned() -> None:
     client, path = bearer(allowed(factories.user("ada"))), "/api/v1/agents/own"
     values = {"name": "own", "provider": "anthropic", "model": "m1", "key": "sesame-open"}
-    made = post(client, "/api/v1/agents", values)
-    assert made.status_code == 201, made.content
-    assert "sesame" not in made.content.decode() + client.get(path).content.decode()
+    created = post(client, "/api/v1/agents", values)
+    assert created.status_code == 201, created.content
+    assert "sesame" not in created.content.decode() + client.get(path).content.decode()
     stored = Agent.objects.get().secret
     assert stored
     assert "sesame" not in stored
@@ -227,15 +227,19 @@ def test_discovery_and_probes_over_rest(settings: Settings) -> None:
     allowed(ada)
     card = {"name": "W", "url": "http://127.0.0.1:1/rpc", "description": "A card."}
     with serving(LocalServer(pages({"/.well-known/agent-card.json": card}))) as other:
-        found = post(client, look, {"url": other.origin}).json()
+        discovery = post(client, look, {"url": other.origin}).json()
         way = {"protocol": "a2a_03", "url": card["url"], "model": "", "streams": False}
-        assert (found["name"], found["ways"]) == ("W", [way])
+        assert (discovery["name"], discovery["ways"]) == ("W", [way])
         for body in ({"url": "https://localhost/"}, {"url": other.origin, "key": "a b"}):
             check_problem(post(client, look, body), 400, "invalid")
         new = {"name": "far", "kind": "remote", "protocol": "a2a_03", "url": other.origin}
-        made = post(client, "/api/v1/agents", new).json()["health"]
-        assert (made["state"], made["failures"], made["found"]["name"]) == ("online", 0, "W")
-        assert made["probed_at"]
+        agent_health = post(client, "/api/v1/agents", new).json()["health"]
+        assert (agent_health["state"], agent_health["failures"], agent_health["found"]["name"]) == (
+            "online",
+            0,
+            "W",
+        )
+        assert agent_health["probed_at"]
 
         health.failed(Agent.objects.get().pk, "It was not there.")
         Agent.objects.update(

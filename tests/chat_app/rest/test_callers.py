@@ -186,8 +186,8 @@ def test_sessions_are_the_callers_own() -> None:
     client = signed_in(ada)
     listed = client.get("/api/v1/sessions").json()["data"]
     assert [s["id"] for s in listed] == [elsewhere.pk, mine.pk]
-    (one,) = client.get(f"/api/v1/sessions?chat={chat.pk}").json()["data"]
-    assert (one["id"], one["agent"], one["status"], one["closed_at"]) == (
+    (session,) = client.get(f"/api/v1/sessions?chat={chat.pk}").json()["data"]
+    assert (session["id"], session["agent"], session["status"], session["closed_at"]) == (
         mine.pk,
         "echo",
         "idle",

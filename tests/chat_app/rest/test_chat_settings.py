@@ -21,8 +21,8 @@ def test_an_agent_alone_with_one_person_answers_always(users: list[str], trigger
     factories.agent("echo")
     client = signed_in(factories.user("alice"))
     body = {"users": users, "agents": ["echo"]}
-    made = client.post("/api/v1/chats", body, content_type="application/json").json()
-    (agent,) = (member for member in made["participants"] if member["kind"] == "agent")
+    chat = client.post("/api/v1/chats", body, content_type="application/json").json()
+    (agent,) = (member for member in chat["participants"] if member["kind"] == "agent")
     assert agent["trigger"] == trigger
 
 
@@ -48,9 +48,9 @@ def test_agents_publish_their_prices_and_chats_their_payer() -> None:
         "unfinished": "whole",
         "expected_tokens": None,
     }
-    shown = client.get(f"/api/v1/chats/{chat.pk}").json()
-    assert shown["payer"] == "asker"
-    assert [m.get("pricing") for m in shown["participants"]] == [None, priced["pricing"]]
+    chat_data = client.get(f"/api/v1/chats/{chat.pk}").json()
+    assert chat_data["payer"] == "asker"
+    assert [m.get("pricing") for m in chat_data["participants"]] == [None, priced["pricing"]]
 
 
 def test_an_owner_changes_the_title_and_who_pays_and_the_log_says_so() -> None:

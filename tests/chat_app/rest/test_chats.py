@@ -72,8 +72,8 @@ def test_a_chat_is_created_with_people_and_agents() -> None:
             "takes_calls": False,
         },
     ]
-    own = {"role": "member", "rights": ["add_members", "quiet_agents"]}
-    assert signed_in(bob).get(f"/api/v1/chats/{chat.pk}").json() == {**data, **own}
+    membership = {"role": "member", "rights": ["add_members", "quiet_agents"]}
+    assert signed_in(bob).get(f"/api/v1/chats/{chat.pk}").json() == {**data, **membership}
 
 
 @pytest.mark.parametrize(
@@ -143,10 +143,10 @@ def test_what_is_unread_is_counted_up_to_the_last_seq_that_is_said() -> None:
     ada, bob = factories.user("ada"), factories.user("bob")
     chat = factories.chat(ada, bob)
     # Its row was read before the message was written, the numbers after it.
-    said = factories.message(chat, ada, "meanwhile")
-    (shown,) = chats_data([chat], bob.pk)
-    assert chat.last_seq < said.seq
-    assert (shown["unread"], shown["last_seq"]) == (1, said.seq)
+    message = factories.message(chat, ada, "meanwhile")
+    (chat_data,) = chats_data([chat], bob.pk)
+    assert chat.last_seq < message.seq
+    assert (chat_data["unread"], chat_data["last_seq"]) == (1, message.seq)
 
 
 def test_unread_stops_counting_at_its_limit() -> None:
@@ -192,18 +192,18 @@ def test_a_list_of_chats_is_paged_by_a_signed_cursor() -> None:
 
 def test_a_cursor_that_was_altered_or_belongs_elsewhere_is_refused() -> None:
     ada = factories.user("ada")
-    one, other = factories.chat(ada), factories.chat(ada)
-    for chat in (one, other):
+    first_chat, second_chat = factories.chat(ada), factories.chat(ada)
+    for chat in (first_chat, second_chat):
         factories.message(chat, ada)
         factories.message(chat, ada)
     client = signed_in(ada)
-    path = f"/api/v1/chats/{one.pk}/messages"
+    path = f"/api/v1/chats/{first_chat.pk}/messages"
     cursor = client.get(f"{path}?limit=1").json()["next_cursor"]
     assert client.get(f"{path}?limit=2&cursor={cursor}").status_code == 200
     altered = cursor[:-1] + ("a" if cursor[-1] != "a" else "b")
     for wrong in (
         f"{path}?limit=1&cursor={altered}",
         f"{path}?limit=1&order=asc&cursor={cursor}",
-        f"/api/v1/chats/{other.pk}/messages?limit=1&cursor={cursor}",
+        f"/api/v1/chats/{second_chat.pk}/messages?limit=1&cursor={cursor}",
     ):
         check_problem(client.get(wrong), 400, "invalid_cursor")

@@ -38,10 +38,10 @@ class History:
         now = timezone.now()
         self.say("old", self.bob, "needle long ago", created_at=now - timedelta(days=9))
         self.say("hers", self.ada, "a question", transport="rest")
-        asked = factories.response(
+        response = factories.response(
             self.echo, self.chat, session=self.session, message_id=self.id_of("hers")
         )
-        self.say("answer", self.echo, "needle here", response_id=asked.pk)
+        self.say("answer", self.echo, "needle here", response_id=response.pk)
         called = factories.response(self.other, self.chat)
         factories.tool_call(called, kind=ToolCallKind.LONG, status=ToolCallState.DONE)
         self.say("called", self.other, "with a tool", response_id=called.pk)
@@ -55,7 +55,7 @@ class History:
         ContentUse.objects.create(content=content, chat=self.chat)
         item = {"type": "image", "image": {"url": f"/api/content/{content.pk}"}}
         self.say("picture", self.bob, "look", content_items=[item])
-        self.paid = asked
+        self.paid = response
 
     def say(self, name: str, sender: Any, text: str, **fields: Any) -> Message:
         """Write a message under a name."""
@@ -67,9 +67,9 @@ class History:
 
     def id_of(self, name: str) -> str:
         """Return the id of a message."""
-        return next(pk for pk, known in self.names.items() if known == name)
+        return next(pk for pk, stored_name in self.names.items() if stored_name == name)
 
-    def found(self, client: Client, query: str) -> list[str]:
+    def names_found(self, client: Client, query: str) -> list[str]:
         """Return the names of the messages that a query finds, sorted."""
         body = client.get(f"/api/v1/chats/{self.chat.pk}/messages?{query}").json()
         assert "data" in body, body
@@ -115,9 +115,9 @@ def test_each_filter_finds_its_messages(history: History) -> None:
         "q=needle&author=bob": ["old"],
         "q=needle%20here": ["answer"],
     }
-    assert {query: history.found(client, query) for query in expected} == expected
+    assert {query: history.names_found(client, query) for query in expected} == expected
     # Another's session is not named here.
-    assert history.found(bearer(history.bob), f"session={history.session.pk}") == []
+    assert history.names_found(bearer(history.bob), f"session={history.session.pk}") == []
 
 
 def test_a_filter_looks_at_so_many_places_and_says_that_there_are_more(
@@ -137,8 +137,8 @@ def test_a_filter_looks_at_so_many_places_and_says_that_there_are_more(
             if not body["has_more"]:
                 break
             cursor = f"&cursor={body['next_cursor']}"
-        wanted = ["picture", "old"] if order == "desc" else ["old", "picture"]
-        assert names == wanted
+        expected = ["picture", "old"] if order == "desc" else ["old", "picture"]
+        assert names == expected
         assert pages == 4
 
 
@@ -148,7 +148,7 @@ def test_fields_and_expand_are_lists_of_known_names(history: History) -> None:
     body = client.get(f"{path}?fields=content,seq&expand=attachments,payment,response").json()
     rows = {history.names[row["id"]]: row for row in body["data"]}
     assert set(rows["old"]) == {"id", "content", "seq", "attachments", "payment", "response"}
-    assert [one["filename"] for one in rows["picture"]["attachments"]] == ["a.png"]
+    assert [attachment["filename"] for attachment in rows["picture"]["attachments"]] == ["a.png"]
     assert rows["answer"]["response"]["id"] == history.paid.pk
     for query in ("fields=secret", "expand=signature,x", "has=nothing", "around=1&q=a"):
         problem = check_problem(client.get(f"{path}?{query}"), 400, "invalid")

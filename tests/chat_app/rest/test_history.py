@@ -154,9 +154,9 @@ def test_events_of_some_types_are_found_between_two_places() -> None:
     factories.message(chat, ada)
     participants.add_participant(chat_id=chat.pk, added_by=ada, user=bob)
     path = f"/api/v1/chats/{chat.pk}/events?types=participant.joined,participant.left"
-    found = signed_in(bob).get(f"{path}&after=0&before=5000").json()["data"]
-    assert [event["type"] for event in found] == ["participant.joined"]
-    assert found[0]["payload"]["by"] == {"id": str(ada.pk), "name": "ada"}
+    events = signed_in(bob).get(f"{path}&after=0&before=5000").json()["data"]
+    assert [event["type"] for event in events] == ["participant.joined"]
+    assert events[0]["payload"]["by"] == {"id": str(ada.pk), "name": "ada"}
     assert signed_in(bob).get(f"{path}&after=2&before=9").json()["data"] == []
     for bounds in ("", "&after=0", "&before=9", "&after=0&before=5001"):
         check_problem(signed_in(bob).get(path + bounds), 400, "invalid")

@@ -27,12 +27,14 @@ def test_the_openapi_document_is_valid_and_says_everything(tmp_path: Path) -> No
     assert jsonschema_rs.is_valid(json.loads(schema.read_text()), document)
     assert "payments" in document["info"]["description"]
     assert (document["openapi"][:3], document["servers"][0]["url"]) == ("3.1", "/")
-    read = document["paths"]["/api/v1/chats/{chat_id}"]["get"]["responses"]
-    assert {"304", "404", "429", "503"} <= read.keys()
-    assert {"ETag", "X-Request-ID", "RateLimit-Remaining"} <= read["200"]["headers"].keys()
+    responses = document["paths"]["/api/v1/chats/{chat_id}"]["get"]["responses"]
+    assert {"304", "404", "429", "503"} <= responses.keys()
+    assert {"ETag", "X-Request-ID", "RateLimit-Remaining"} <= responses["200"]["headers"].keys()
     assert "304" not in document["paths"]["/api/payments/balance"]["get"]["responses"]
     for path in ("/api/payments/tokens", "/api/payments/lock", "/api/v1/chats"):
-        names = [one.get("name") for one in document["paths"][path]["post"]["parameters"]]
+        names = [
+            parameter.get("name") for parameter in document["paths"][path]["post"]["parameters"]
+        ]
         assert names.count("Idempotency-Key") == 1, path
     operations = {
         operation["operationId"]: path
@@ -189,16 +191,16 @@ def test_the_openapi_document_is_valid_and_says_everything(tmp_path: Path) -> No
 
 def test_every_operation_names_the_scope_that_a_key_needs() -> None:
     document = Client().get("/api/schema").json()
-    named = {
+    scopes_and_words = {
         operation["operationId"]: (operation["security"][0]["apiKey"], operation["description"])
         for methods in document["paths"].values()
         for operation in methods.values()
     }
-    assert named["create_message"][0] == ["messages:write"]
-    assert named["get_own_key"][0] == []
+    assert scopes_and_words["create_message"][0] == ["messages:write"]
+    assert scopes_and_words["get_own_key"][0] == []
     assert all(
         scopes == [] or f"A key needs the scope `{scopes[0]}`." in words
-        for scopes, words in named.values()
+        for scopes, words in scopes_and_words.values()
     )
     refused = [
         operation["operationId"]

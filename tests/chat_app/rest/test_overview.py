@@ -50,12 +50,12 @@ class Scene:
         """Have ada read up to a message."""
         receipts.mark_read(chat_id=self.chat.pk, user_id=self.ada.pk, message_id=message.pk)
 
-    def shown(self) -> tuple[int, dict[str, str] | None]:
+    def unread_and_preview(self) -> tuple[int, dict[str, str] | None]:
         """Return how much ada has not read, and the preview; a list and a chat say the same."""
-        one = signed_in(self.ada).get(f"/api/v1/chats/{self.chat.pk}").json()
+        chat_data = signed_in(self.ada).get(f"/api/v1/chats/{self.chat.pk}").json()
         (listed,) = signed_in(self.ada).get("/api/v1/chats").json()["data"]
-        assert (one["unread"], one["preview"]) == (listed["unread"], listed["preview"])
-        return one["unread"], one["preview"]
+        assert (chat_data["unread"], chat_data["preview"]) == (listed["unread"], listed["preview"])
+        return chat_data["unread"], chat_data["preview"]
 
 
 def by(name: str, content: str) -> dict[str, str]:
@@ -65,11 +65,11 @@ def by(name: str, content: str) -> dict[str, str]:
 def test_a_deleted_message_is_neither_unread_nor_the_preview() -> None:
     scene = Scene()
     first, second = scene.say(scene.bob, "one"), scene.say(scene.bob, "two")
-    assert scene.shown() == (2, by("bob", "two"))
+    assert scene.unread_and_preview() == (2, by("bob", "two"))
     scene.delete(second)
-    assert scene.shown() == (1, by("bob", "one"))
+    assert scene.unread_and_preview() == (1, by("bob", "one"))
     scene.delete(first)
-    assert scene.shown() == (0, None)
+    assert scene.unread_and_preview() == (0, None)
 
 
 def test_a_deleted_file_is_not_said_to_be_sent() -> None:
@@ -77,9 +77,9 @@ def test_a_deleted_file_is_not_said_to_be_sent() -> None:
     scene.say(scene.ada, "look")
     item = {"type": "file", "file": {"url": "https://a.example/b"}, "filename": "b"}
     file = scene.say(scene.bob, "", content_items=({**item, "mime_type": "text/plain"},))
-    assert scene.shown() == (1, by("bob", ""))
+    assert scene.unread_and_preview() == (1, by("bob", ""))
     scene.delete(file)
-    assert scene.shown() == (0, by("ada", "look"))
+    assert scene.unread_and_preview() == (0, by("ada", "look"))
 
 
 @pytest.mark.parametrize("times", [1, 3])
@@ -89,7 +89,7 @@ def test_an_answer_that_was_made_again_counts_once(times: int) -> None:
     first = scene.say(scene.echo, "version 0")
     for number in range(1, times + 1):
         scene.answer_again(first, f"version {number}")
-    assert scene.shown() == (2, by("echo", f"version {times}"))
+    assert scene.unread_and_preview() == (2, by("echo", f"version {times}"))
 
 
 def test_what_was_read_stays_read_when_something_else_is_deleted() -> None:
@@ -97,9 +97,9 @@ def test_what_was_read_stays_read_when_something_else_is_deleted() -> None:
     first, second = scene.say(scene.bob, "one"), scene.say(scene.echo, "two")
     scene.read(second)
     scene.delete(first)
-    assert scene.shown() == (0, by("echo", "two"))
+    assert scene.unread_and_preview() == (0, by("echo", "two"))
     scene.answer_again(second, "two again")
-    assert scene.shown() == (1, by("echo", "two again"))
+    assert scene.unread_and_preview() == (1, by("echo", "two again"))
 
 
 def test_a_deleted_version_is_shown_no_more() -> None:
@@ -107,4 +107,4 @@ def test_a_deleted_version_is_shown_no_more() -> None:
     scene.say(scene.bob, "a question")
     first = scene.say(scene.echo, "version 0")
     scene.delete(scene.answer_again(first, "version 1"))
-    assert scene.shown() == (1, by("bob", "a question"))
+    assert scene.unread_and_preview() == (1, by("bob", "a question"))

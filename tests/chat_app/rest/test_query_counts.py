@@ -63,8 +63,8 @@ def test_a_list_of_50_takes_as_many_queries_as_a_list_of_1() -> None:
         counts = {}
         for path in LISTS:
             with CaptureQueriesContext(connection) as captured:
-                found = client.get("/api/v1/" + path.format(id=chat.pk)).json()["data"]
-            assert len(found) >= (min(rows, 2) if path == "agents" else rows), path
+                listed = client.get("/api/v1/" + path.format(id=chat.pk)).json()["data"]
+            assert len(listed) >= (min(rows, 2) if path == "agents" else rows), path
             counts[path] = len(captured)
         return counts
 

@@ -33,8 +33,8 @@ def client(chat: Chat) -> Client:
 def errors_of(response: Any, code: str = "invalid") -> dict[str, str]:
     problem = check_problem(response, 400, code)
     return {
-        next(value for name, value in one.items() if name != "detail"): one["detail"]
-        for one in problem["errors"]
+        next(value for name, value in error.items() if name != "detail"): error["detail"]
+        for error in problem["errors"]
     }
 
 
@@ -72,10 +72,10 @@ def test_every_wrong_member_is_named_at_once(client: Client) -> None:
         "expires_at": "2001-01-01T00:00:00Z",
         "extra": 1,
     }
-    found = errors_of(post(client, "/api/v1/keys", body))
-    assert found.keys() == {"/name", "/scopes", "/protocols/0", "/expires_at", "/extra"}
-    assert found["/protocols/0"].startswith("Must be one of: uamp, rest, completions")
-    assert found["/scopes"] == "There is no scope chats:nothing."
+    errors = errors_of(post(client, "/api/v1/keys", body))
+    assert errors.keys() == {"/name", "/scopes", "/protocols/0", "/expires_at", "/extra"}
+    assert errors["/protocols/0"].startswith("Must be one of: uamp, rest, completions")
+    assert errors["/scopes"] == "There is no scope chats:nothing."
     assert ApiKey.objects.count() == before
 
 
@@ -105,9 +105,9 @@ def test_a_query_is_refused_with_what_would_be_right(
     chat: Chat, client: Client, path: str, name: str, words: str
 ) -> None:
     factories.user("stranger")
-    found = errors_of(client.get("/api/v1" + path.format(chat=chat.pk)))
-    assert found.keys() == {name}
-    assert found[name].startswith(words)
+    errors = errors_of(client.get("/api/v1" + path.format(chat=chat.pk)))
+    assert errors.keys() == {name}
+    assert errors[name].startswith(words)
 
 
 def test_a_wrong_header_is_named_as_a_header(chat: Chat, client: Client) -> None:

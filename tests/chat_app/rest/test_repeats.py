@@ -74,25 +74,25 @@ def post(client: Client, path: str, body: Any, key: str = "k") -> Any:
 
 
 def views() -> set[type[RestView]]:
-    found: set[type[RestView]] = set()
+    view_classes: set[type[RestView]] = set()
 
     def collect(patterns: Any) -> None:
-        for one in patterns:
-            if hasattr(one, "url_patterns"):
-                collect(one.url_patterns)
+        for pattern in patterns:
+            if hasattr(pattern, "url_patterns"):
+                collect(pattern.url_patterns)
                 continue
-            view: Any = getattr(one.callback, "cls", None)
+            view: Any = getattr(pattern.callback, "cls", None)
             if hasattr(view, "post") and issubclass(view, RestView):
-                found.add(view)
+                view_classes.add(view)
 
     collect(get_resolver().url_patterns)
-    return found
+    return view_classes
 
 
 def test_every_post_knows_its_repeats() -> None:
-    own = {view.__name__ for view in views() if view.answers_repeats}
+    repeatable = {view.__name__ for view in views() if view.answers_repeats}
     secret = {view.__name__ for view in views() if view.shows_secret}
-    assert (own, secret) == (OWN, SECRET)
+    assert (repeatable, secret) == (OWN, SECRET)
     assert len(views()) > len(OWN | SECRET)
 
 
@@ -163,7 +163,7 @@ def test_files_are_the_same_if_their_bytes_are() -> None:
         return client.post("/api/v1/contents", {"file": file}, headers=headers)
 
     first, again, other = send(b"one"), send(b"one"), send(b"two")
-    assert [one.status_code for one in (first, again, other)] == [201, 201, 409]
+    assert [answer.status_code for answer in (first, again, other)] == [201, 201, 409]
     assert first.json() == again.json()
     assert Content.objects.count() == 1
     started = [
@@ -174,7 +174,7 @@ def test_files_are_the_same_if_their_bytes_are() -> None:
         )
         for length in ("3", "3", "4")
     ]
-    assert [one.status_code for one in started] == [201, 201, 409]
+    assert [answer.status_code for answer in started] == [201, 201, 409]
     assert started[0]["Location"] == started[1]["Location"]
     assert Upload.objects.count() == 1
 

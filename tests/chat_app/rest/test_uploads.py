@@ -44,8 +44,8 @@ def begin(client: Client, length: int, name: str = "a.txt", kind: str = "text/pl
 
 
 def send(client: Client, path: str, offset: int, data: bytes, **headers: str) -> Any:
-    shown = {**TUS, "Upload-Offset": str(offset), **headers}
-    return client.patch(path, data, content_type=PART, headers=shown)
+    all_headers = {**TUS, "Upload-Offset": str(offset), **headers}
+    return client.patch(path, data, content_type=PART, headers=all_headers)
 
 
 @pytest.mark.parametrize("protocol", ["uamp", "a2a"])
@@ -67,9 +67,9 @@ def stored_parts() -> list[str]:
 
 def test_a_file_arrives_in_parts_and_goes_on_after_a_loss() -> None:
     client = bearer(factories.user("ada"))
-    begun = begin(client, 11)
-    path = begun["Location"]
-    assert (begun.status_code, begun["Upload-Offset"], begun["Tus-Resumable"]) == (
+    upload = begin(client, 11)
+    path = upload["Location"]
+    assert (upload.status_code, upload["Upload-Offset"], upload["Tus-Resumable"]) == (
         201,
         "0",
         "1.0.0",
@@ -252,10 +252,10 @@ def test_a_file_has_the_size_that_a_role_allows(settings: Settings) -> None:
 
     def stored(size: int) -> int:
         file = SimpleUploadedFile("a.txt", b"a" * size, content_type="text/plain")
-        whole = client.post("/api/v1/contents", {"file": file}).status_code
-        begun = begin(client, size)
-        assert begun.status_code == (201 if whole == 201 else 422)
-        return int(whole)
+        status = client.post("/api/v1/contents", {"file": file}).status_code
+        upload = begin(client, size)
+        assert upload.status_code == (201 if status == 201 else 422)
+        return int(status)
 
     assert [stored(10), stored(11)] == [201, 413]
     ada.groups.add(Group.objects.create(name="Readers"))

@@ -65,14 +65,14 @@ def test_a_filter_that_cannot_be_read_is_named(text: str, reason: str) -> None:
         parse_search(text)
 
 
-def found(person: User, q: str, **query: Any) -> Any:
+def search_answer(person: User, q: str, **query: Any) -> Any:
     client = Client()
     client.force_login(person)
     return client.get("/api/v1/search", {"q": q, **query}).json()
 
 
 def texts(person: User, q: str) -> list[str]:
-    return [row["content"] for row in found(person, q)["data"]]
+    return [row["content"] for row in search_answer(person, q)["data"]]
 
 
 @pytest.mark.django_db
@@ -107,11 +107,11 @@ def test_a_person_finds_messages_of_their_own_chats_by_every_filter() -> None:
     assert texts(ada, 'in:"weather report" sunny before:2026-01-02') == ["sunny in Paris"]
     assert texts(ada, f"in:{chat.pk} after:2026-01-02 before:2026-01-03") == ["sunny in Rome"]
     assert texts(eve, "sunny") == ["sunny secret"]
-    assert found(ada, "sunny", limit=2)["has_more"] is True
+    assert search_answer(ada, "sunny", limit=2)["has_more"] is True
     delete_message(chat_id=chat.pk, message_id=late.pk, user_id=bob.pk)
     assert texts(ada, "from:bob") == []
     # A hit leads to its place in the history.
-    hit = found(ada, "Paris")["data"][0]
+    hit = search_answer(ada, "Paris")["data"][0]
     assert hit["chat_title"] == "Weather report"
     client = Client()
     client.force_login(ada)
@@ -131,29 +131,32 @@ def test_what_is_not_there_is_said_and_strangers_learn_nothing(
     chat = factories.chat(ada, hidden, title="Mine")
     factories.chat(eve)
     for q in ("from:missing", "agent:hidden", "in:Mine", f"in:{chat.pk}"):
-        answer = found(eve, q)
+        answer = search_answer(eve, q)
         assert (answer["status"], answer["code"]) == (400, "invalid")
         assert answer["errors"][0]["parameter"] == "q"
     Participant.objects.filter(chat=chat, user=ada).update(left_at=day(1))
-    assert found(ada, "in:Mine")["code"] == "invalid"
+    assert search_answer(ada, "in:Mine")["code"] == "invalid"
     monkeypatch.setattr(finding, "CHATS", 1)
     factories.chat(eve)
-    answer = found(eve, "word")
+    answer = search_answer(eve, "word")
     assert (answer["searched_chats"], answer["chats"]) == (1, 2)
-    assert (answer["unknown_filters"], found(eve, "form:me")["unknown_filters"]) == ([], ["form"])
+    assert (answer["unknown_filters"], search_answer(eve, "form:me")["unknown_filters"]) == (
+        [],
+        ["form"],
+    )
 
 
 @pytest.mark.django_db
 def test_a_cursor_leads_through_all_chats_once() -> None:
     ada, bob = factories.user("ada"), factories.user("bob")
     chats = [factories.chat(ada, bob, title=f"Chat {number}") for number in range(3)]
-    sent = [factories.message(chats[n % 3], ada, f"sunny {n}").content for n in range(11)]
+    contents = [factories.message(chats[n % 3], ada, f"sunny {n}").content for n in range(11)]
     # The clock of one process was wrong.
     first = Message.objects.get(content="sunny 3")
     Message.objects.filter(pk=first.pk).update(created_at=first.created_at + timedelta(hours=1))
 
     for q in ("sunny", "from:ada"):
-        page, seen, pages = found(ada, q, limit=4), [], 1
+        page, seen, pages = search_answer(ada, q, limit=4), [], 1
         while True:
             seen += [row["content"] for row in page["data"]]
             assert page["searched_chats"] == 3
@@ -161,17 +164,17 @@ def test_a_cursor_leads_through_all_chats_once() -> None:
                 break
             if pages == 1:
                 factories.message(chats[0], ada, "sunny later")
-            page = found(ada, q, limit=4, cursor=page["next_cursor"])
+            page = search_answer(ada, q, limit=4, cursor=page["next_cursor"])
             pages += 1
         assert pages >= 3
-        assert sorted(seen) == sorted({*sent, *(["sunny later"] if q == "from:ada" else [])})
+        assert sorted(seen) == sorted({*contents, *(["sunny later"] if q == "from:ada" else [])})
         assert len(seen) == len(set(seen))
-    cursor = found(ada, "sunny", limit=4)["next_cursor"]
+    cursor = search_answer(ada, "sunny", limit=4)["next_cursor"]
     for wrong in (cursor + "x", "x"):
-        assert found(ada, "sunny", cursor=wrong)["code"] == "invalid_cursor"
-    assert found(ada, "rainy", cursor=cursor)["code"] == "invalid_cursor"
+        assert search_answer(ada, "sunny", cursor=wrong)["code"] == "invalid_cursor"
+    assert search_answer(ada, "rainy", cursor=cursor)["code"] == "invalid_cursor"
     # Who left a chat, or was never in it, finds nothing there with a cursor.
-    assert found(factories.user("eve"), "sunny", cursor=cursor)["data"] == []
+    assert search_answer(factories.user("eve"), "sunny", cursor=cursor)["data"] == []
     Participant.objects.filter(chat=chats[1], user=ada).update(left_at=timezone.now())
-    rest = found(ada, "sunny", cursor=cursor)
+    rest = search_answer(ada, "sunny", cursor=cursor)
     assert chats[1].pk not in {row["chat_id"] for row in rest["data"]}

@@ -37,10 +37,10 @@ def person() -> User:
 
 @pytest.fixture
 def chat(person: User) -> Chat:
-    made = factories.chat(person)
+    new_chat = factories.chat(person)
     for text in TEXTS:
-        factories.message(made, person, text)
-    return made
+        factories.message(new_chat, person, text)
+    return new_chat
 
 
 def texts(chat: Chat, *words: str, limit: int = 10) -> list[str]:
@@ -48,7 +48,7 @@ def texts(chat: Chat, *words: str, limit: int = 10) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("words", "found"),
+    ("words", "expected"),
     [
         (["ärger", "LISTE"], [TEXTS[1], TEXTS[0]]),
         (["ste"], [TEXTS[2], TEXTS[1], TEXTS[0]]),
@@ -71,9 +71,9 @@ def texts(chat: Chat, *words: str, limit: int = 10) -> list[str]:
     ],
 )
 def test_words_are_found_anywhere_in_any_case(
-    chat: Chat, words: list[str], found: list[str]
+    chat: Chat, words: list[str], expected: list[str]
 ) -> None:
-    assert texts(chat, *words) == found
+    assert texts(chat, *words) == expected
 
 
 # Texts, each with what is looked for in it, and what is not.
@@ -130,12 +130,12 @@ ALIKE = [
 ]
 
 
-@pytest.mark.parametrize("kept", ["with the index", "without"])
+@pytest.mark.parametrize("variant", ["with the index", "without"])
 @pytest.mark.parametrize(("text", "words"), ALIKE)
 def test_texts_are_compared_in_one_case_width_and_composition(
-    person: User, text: str, words: list[str], kept: str, monkeypatch: pytest.MonkeyPatch
+    person: User, text: str, words: list[str], variant: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    is_kept = kept == "with the index"
+    is_kept = variant == "with the index"
     chat = factories.chat(person)
     factories.message(chat, person, text)
     factories.message(chat, person, "something else entirely")
@@ -174,8 +174,8 @@ def test_the_database_keeps_the_index() -> None:
 def test_the_newest_come_first_and_no_more_than_asked(chat: Chat) -> None:
     assert texts(chat, "liste", limit=2) == [TEXTS[2], TEXTS[1]]
     last = Message.objects.get(content=TEXTS[2])
-    found = search_messages(chat.pk, ["liste"], limit=2, without=last.pk)
-    assert [message.content for message in found] == [TEXTS[1], TEXTS[0]]
+    messages = search_messages(chat.pk, ["liste"], limit=2, without=last.pk)
+    assert [message.content for message in messages] == [TEXTS[1], TEXTS[0]]
 
 
 @pytest.mark.django_db(transaction=True)
@@ -183,18 +183,18 @@ def test_a_message_is_found_before_and_after_it_is_indexed(chat: Chat, person: U
     while index.fill():
         pass
     late = [factories.message(chat, person, f"liste number {number}") for number in range(3)]
-    found = [message.content for message in reversed(late)]
-    assert texts(chat, "liste") == [*found, TEXTS[2], TEXTS[1], TEXTS[0]]
-    assert [message.content for message in find_messages("number", limit=9)] == found
+    late_texts = [message.content for message in reversed(late)]
+    assert texts(chat, "liste") == [*late_texts, TEXTS[2], TEXTS[1], TEXTS[0]]
+    assert [message.content for message in find_messages("number", limit=9)] == late_texts
     # An older message that waits again comes in its place.
     Message.objects.filter(content=TEXTS[1]).update(content="100% Liste")
-    assert texts(chat, "liste", "e") == [*found, TEXTS[2], "100% Liste", TEXTS[0]]
+    assert texts(chat, "liste", "e") == [*late_texts, TEXTS[2], "100% Liste", TEXTS[0]]
     # PostgreSQL indexes with each write.
     assert (index.fill(), index.fill()) == ((4, 0) if connection.vendor == "sqlite" else (0, 0))
-    assert texts(chat, "liste") == [*found, TEXTS[2], "100% Liste", TEXTS[0]]
-    assert [message.content for message in find_messages("number", limit=9)] == found
+    assert texts(chat, "liste") == [*late_texts, TEXTS[2], "100% Liste", TEXTS[0]]
+    assert [message.content for message in find_messages("number", limit=9)] == late_texts
     late[1].delete()
-    assert texts(chat, "number") == [found[0], found[2]]
+    assert texts(chat, "number") == [late_texts[0], late_texts[2]]
 
 
 @pytest.mark.django_db(transaction=True)
@@ -258,8 +258,8 @@ def test_the_beginning_of_a_text_is_indexed_and_searched(person: User) -> None:
     chat = factories.chat(person)
     text = "early " + "ä" * (index.CHARS - 11) + " lastwordbeyond"
     message = factories.message(chat, person, text)
-    found = [len(texts(chat, word)) for word in ("early", "last", "lastw", "beyond")]
-    assert found == [1, 1, 0, 0]
+    counts = [len(texts(chat, word)) for word in ("early", "last", "lastw", "beyond")]
+    assert counts == [1, 1, 0, 0]
     # Two letters are read for, in the same characters.
     assert [len(texts(chat, word)) for word in ("ea", "yo")] == [1, 0]
     if connection.vendor == "sqlite":
@@ -276,7 +276,7 @@ def test_the_beginning_of_a_text_is_indexed_and_searched(person: User) -> None:
     ("infix", "former"), [("_", index.FORMER[0]), ("_start_", index.FORMER[1])]
 )
 def test_a_former_index_is_replaced(chat: Chat, infix: str, former: str) -> None:
-    kept = _index()
+    former_index = _index()
     with connection.cursor() as cursor:
         if connection.vendor == "sqlite":
             cursor.execute("CREATE TABLE written_by_former (content)")
@@ -293,9 +293,9 @@ def test_a_former_index_is_replaced(chat: Chat, infix: str, former: str) -> None
                 f"CREATE INDEX {former} ON chat_app_message"
                 " USING gin (chat_id, upper(content) gin_trgm_ops)"
             )
-    assert _index() != kept
+    assert _index() != former_index
     index.prepare()
-    assert _index() == kept
+    assert _index() == former_index
     if connection.vendor == "sqlite":
         with connection.cursor() as cursor:
             cursor.execute("DROP TABLE written_by_former")

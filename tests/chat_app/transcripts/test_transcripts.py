@@ -233,8 +233,11 @@ def test_recordings_of_a_person_have_a_limit_of_a_day(
     assert not Transcript.objects.filter(content=second).exists()
     # What exists is still read, and Bob's recordings do not count for Ada, who views them.
     assert listener.ask(first)["state"] == "done"
-    own, of_agent = voice_note(chat, user_id=ada.pk, seconds=2), voice_note(chat, user_id=None)
-    for content in (own, of_agent):
+    of_person, of_agent = (
+        voice_note(chat, user_id=ada.pk, seconds=2),
+        voice_note(chat, user_id=None),
+    )
+    for content in (of_person, of_agent):
         assert listener.ask(content)["state"] == "asked"
     assert len(server.received) == 3
     longer = voice_note(chat, user_id=None, seconds=4)

@@ -48,11 +48,11 @@ def call(
 ) -> dict[str, Any]:
     """Call a method over JSON-RPC and return the whole answer."""
     body = {"jsonrpc": "2.0", "id": "call-1", "method": method, "params": params}
-    shown = {**(who.headers if who else {}), **(headers or {})}
-    answer = web.post(f"/agents/{agent}/a2a", json=body, headers=shown)
-    found: dict[str, Any] = answer.json()
-    assert (found["jsonrpc"], found["id"]) == ("2.0", "call-1")
-    return found
+    all_headers = {**(who.headers if who else {}), **(headers or {})}
+    answer = web.post(f"/agents/{agent}/a2a", json=body, headers=all_headers)
+    reply: dict[str, Any] = answer.json()
+    assert (reply["jsonrpc"], reply["id"]) == ("2.0", "call-1")
+    return reply
 
 
 def send(

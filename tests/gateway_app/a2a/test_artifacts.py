@@ -36,8 +36,8 @@ def text(piece: str, offset: int | None = None) -> ev.ResponseDelta:
 
 
 def done(output: Sequence[uamp.ContentItem] = OUTPUT) -> ev.ResponseDone:
-    whole = ev.ResponseOutput(id="r", status="completed", output=tuple(output))
-    return ev.ResponseDone(response_id="r", response=whole)
+    response = ev.ResponseOutput(id="r", status="completed", output=tuple(output))
+    return ev.ResponseDone(response_id="r", response=response)
 
 
 SHOWN = ev.ResponseDelta(
@@ -49,14 +49,14 @@ SHOWN = ev.ResponseDelta(
 def built(*batches: list[ev.Event], accepts_data: bool = True) -> list[Any]:
     """Return the contents of the artifacts that a client builds of the updates."""
     writer = TaskWriter("r", "c", link=str, accepts_data=accepts_data)
-    found: dict[str, Any] = {}
+    contents: dict[str, Any] = {}
     for batch in batches:
         for update in writer.feed(batch):
             assert isinstance(update, ArtifactUpdate)
             artifact_id, (part,) = update.artifact.artifact_id, update.artifact.parts
             content = part.text or part.url or part.data
-            found[artifact_id] = found[artifact_id] + content if update.append else content
-    return [found[key] for key in sorted(found)]
+            contents[artifact_id] = contents[artifact_id] + content if update.append else content
+    return [contents[key] for key in sorted(contents)]
 
 
 WHOLE = ["First.", "https://example.com/a", ["then"]]
@@ -84,8 +84,10 @@ def kit_agent(web: httpx.Client, settings: Settings, monkeypatch: pytest.MonkeyP
     settings.UAMP_SERVER_TOOLS = [*settings.UAMP_SERVER_TOOLS, kit.SHOW_FILE]
     assert "show_file" in server_tools()
     monkeypatch.setitem(scripts.SCRIPTS, kit.NAME, kit.answer)
-    read = methods.sent_message
-    monkeypatch.setattr(methods, "sent_message", lambda asked: kit.named(read(asked)))
+    sent_message = methods.sent_message
+    monkeypatch.setattr(
+        methods, "sent_message", lambda params: kit.with_message_id(sent_message(params))
+    )
     kit.make_agent()
 
 
@@ -104,11 +106,11 @@ def test_what_the_conformance_kit_demands(web: httpx.Client, alice: Person) -> N
         (artifact,) = task["artifacts"]
         return list(artifact["parts"])
 
-    named = {"filename": "output.txt", "mediaType": "text/plain"}
+    metadata = {"filename": "output.txt", "mediaType": "text/plain"}
     assert parts("artifact-data")[0]["data"] == {"key": "value", "count": 42}
-    assert parts("artifact-file-url") == [{"url": "https://example.com/output.txt", **named}]
+    assert parts("artifact-file-url") == [{"url": "https://example.com/output.txt", **metadata}]
     (file,) = parts("artifact-file")
-    assert {key: file[key] for key in named} == named
+    assert {key: file[key] for key in metadata} == metadata
     assert web.get(file["url"]).text == "Output.\n" if "url" in file else file["raw"]
     message = call(web, kit.NAME, "SendMessage", scenario("message-response"), who=alice)
     assert message["result"]["message"]["parts"][0]["text"] == "Direct message response"
@@ -116,11 +118,11 @@ def test_what_the_conformance_kit_demands(web: httpx.Client, alice: Person) -> N
     params = scenario("stream-artifact-file")
     body = {"jsonrpc": "2.0", "id": 1, "method": "SendStreamingMessage", "params": params}
     answer = web.post(f"/agents/{kit.NAME}/a2a", json=body, headers=alice.headers)
-    updates = [one["artifactUpdate"] for one in events_of(answer) if "artifactUpdate" in one]
-    assert [one["artifact"]["name"] for one in updates] == ["output.txt"]
+    updates = [event["artifactUpdate"] for event in events_of(answer) if "artifactUpdate" in event]
+    assert [update["artifact"]["name"] for update in updates] == ["output.txt"]
 
-    asked = call(web, kit.NAME, "SendMessage", scenario("input-required"), who=alice)
-    task = asked["result"]["task"]
+    reply = call(web, kit.NAME, "SendMessage", scenario("input-required"), who=alice)
+    task = reply["result"]["task"]
     assert task["status"]["state"] == "TASK_STATE_INPUT_REQUIRED"
     params = scenario("complete-task")
     params["message"]["taskId"] = task["id"]

@@ -123,9 +123,9 @@ def test_a_version_that_is_not_that_of_the_method_is_refused(
     ],
 )
 def test_a_message_that_is_none_is_refused(web: httpx.Client, message: dict[str, Any]) -> None:
-    whole = {**text_message("Hi"), **message} if message else {}
+    full_message = {**text_message("Hi"), **message} if message else {}
 
-    code, _ = error_of(call(web, "echo", "SendMessage", {"message": whole}))
+    code, _ = error_of(call(web, "echo", "SendMessage", {"message": full_message}))
 
     assert code in {-32602, -32005}
     assert not Response.objects.exists()

@@ -102,7 +102,7 @@ def test_a_card_promises_what_is_there(web: httpx.Client) -> None:
         assert {"id", "name", "description", "tags", "examples", "inputModes", "outputModes"} == (
             set(skill)
         )
-    assert {one["protocolBinding"] for one in card["supportedInterfaces"]} == {
+    assert {interface["protocolBinding"] for interface in card["supportedInterfaces"]} == {
         "JSONRPC",
         "HTTP+JSON",
     }

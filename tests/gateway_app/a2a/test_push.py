@@ -39,21 +39,21 @@ def ended(receiver: Receiver, state: str) -> dict[str, Any]:
         return [body["task"]["status"]["state"] for body in receiver.bodies]
 
     wait_until(lambda: state in states())
-    found: dict[str, Any] = receiver.bodies[states().index(state)]["task"]
-    return found
+    task: dict[str, Any] = receiver.bodies[states().index(state)]["task"]
+    return task
 
 
 def test_the_end_of_a_task_is_sent(web: httpx.Client, alice: Person, receiver: Receiver) -> None:
     secrets = {"scheme": "Bearer", "credentials": "of-the-client"}
-    wanted = config(receiver, token="its-token", authentication=secrets)
-    task = send(web, "echo", "Hello", who=alice, configuration=wanted)
+    configuration = config(receiver, token="its-token", authentication=secrets)
+    task = send(web, "echo", "Hello", who=alice, configuration=configuration)
 
     assert ended(receiver, "TASK_STATE_COMPLETED") == task
     headers, body = receiver.seen[-1]
     assert headers["X-A2A-Notification-Token"] == "its-token"
     assert headers["Authorization"] == "Bearer of-the-client"
     assert headers["Content-Type"] == "application/a2a+json"
-    keys = {one["kid"]: jwt.PyJWK(one) for one in web.get("/.well-known/jwks.json").json()["keys"]}
+    keys = {key["kid"]: jwt.PyJWK(key) for key in web.get("/.well-known/jwks.json").json()["keys"]}
     signature = headers["X-UAMP-Signature"]
     claims = jwt.decode(
         signature,
@@ -76,10 +76,10 @@ def test_a_receiver_without_credentials_gets_the_signature_as_bearer(
     web: httpx.Client, receiver: Receiver
 ) -> None:
     message = old_message("Hi")
-    wanted = {"pushNotificationConfig": {"url": receiver.url, "id": "mine"}}
-    call(web, "echo", "message/send", {"message": message, "configuration": wanted})
+    configuration = {"pushNotificationConfig": {"url": receiver.url, "id": "mine"}}
+    call(web, "echo", "message/send", {"message": message, "configuration": configuration})
 
-    wait_until(lambda: [one["status"]["state"] for one in receiver.bodies][-1:] == ["completed"])
+    wait_until(lambda: [body["status"]["state"] for body in receiver.bodies][-1:] == ["completed"])
     headers, _ = receiver.seen[-1]
     assert receiver.bodies[-1]["kind"] == "task"
     assert headers["Authorization"] == f"Bearer {headers['X-UAMP-Signature']}"
@@ -98,8 +98,8 @@ def test_each_state_is_sent_once_and_in_order(
         metadata={"uamp_tools": [search]},
         configuration=config(receiver),
     )
-    asked = ended(receiver, "TASK_STATE_INPUT_REQUIRED")
-    assert asked["status"]["message"]["parts"][1]["data"]["name"] == "search"
+    waiting_task = ended(receiver, "TASK_STATE_INPUT_REQUIRED")
+    assert waiting_task["status"]["message"]["parts"][1]["data"]["name"] == "search"
 
     send(web, "tool-user", "42", who=alice, taskId=task["id"])
 
@@ -155,20 +155,22 @@ def test_receivers_are_set_read_listed_and_deleted(
     task = send(web, "slow", "Count", who=alice, configuration=NOW)
     key = {"taskId": task["id"], "id": "mine"}
     secrets = {"scheme": "Basic", "credentials": "secret"}
-    wanted = {**key, "url": receiver.url, "token": "t", "authentication": secrets}
+    settings = {**key, "url": receiver.url, "token": "t", "authentication": secrets}
 
-    made = call(web, "slow", "CreateTaskPushNotificationConfig", wanted, who=alice)["result"]
+    created_config = call(web, "slow", "CreateTaskPushNotificationConfig", settings, who=alice)[
+        "result"
+    ]
 
-    assert made == {**wanted, "authentication": {"scheme": "Basic"}}
-    got = call(web, "slow", "GetTaskPushNotificationConfig", key, who=alice)["result"]
-    assert got == made
-    call(web, "slow", "CreateTaskPushNotificationConfig", {**wanted, "token": "u"}, who=alice)
+    assert created_config == {**settings, "authentication": {"scheme": "Basic"}}
+    fetched_config = call(web, "slow", "GetTaskPushNotificationConfig", key, who=alice)["result"]
+    assert fetched_config == created_config
+    call(web, "slow", "CreateTaskPushNotificationConfig", {**settings, "token": "u"}, who=alice)
     listed = call(
         web, "slow", "ListTaskPushNotificationConfigs", {"taskId": task["id"]}, who=alice
     )["result"]
-    assert listed == {"configs": [{**made, "token": "u"}], "nextPageToken": ""}
+    assert listed == {"configs": [{**created_config, "token": "u"}], "nextPageToken": ""}
     for method in ("Create", "Get", "Delete"):
-        answer = call(web, "slow", f"{method}TaskPushNotificationConfig", wanted, who=bob)
+        answer = call(web, "slow", f"{method}TaskPushNotificationConfig", settings, who=bob)
         assert error_of(answer) == (-32001, "TASK_NOT_FOUND")
     for _ in range(2):
         gone = call(web, "slow", "DeleteTaskPushNotificationConfig", key, who=alice)
@@ -183,15 +185,19 @@ def test_receivers_in_the_words_of_0_3(
 ) -> None:
     params = {"message": old_message("Count"), "configuration": {"blocking": False}}
     task = call(web, "slow", "message/send", params, who=alice)["result"]
-    wanted = {"taskId": task["id"], "pushNotificationConfig": {"url": receiver.url}}
-    named = {**wanted, "pushNotificationConfig": {"url": receiver.url, "id": task["id"]}}
+    settings = {"taskId": task["id"], "pushNotificationConfig": {"url": receiver.url}}
+    stored_config = {**settings, "pushNotificationConfig": {"url": receiver.url, "id": task["id"]}}
     method = "tasks/pushNotificationConfig/"
 
-    assert call(web, "slow", f"{method}set", wanted, who=alice)["result"] == named
-    assert call(web, "slow", f"{method}get", {"id": task["id"]}, who=alice)["result"] == named
+    assert call(web, "slow", f"{method}set", settings, who=alice)["result"] == stored_config
+    assert (
+        call(web, "slow", f"{method}get", {"id": task["id"]}, who=alice)["result"] == stored_config
+    )
     default = {"id": task["id"], "pushNotificationConfigId": "default"}
-    assert call(web, "slow", f"{method}get", default, who=alice)["result"] == named
-    assert call(web, "slow", f"{method}list", {"id": task["id"]}, who=alice)["result"] == [named]
+    assert call(web, "slow", f"{method}get", default, who=alice)["result"] == stored_config
+    assert call(web, "slow", f"{method}list", {"id": task["id"]}, who=alice)["result"] == [
+        stored_config
+    ]
     key = {"id": task["id"], "pushNotificationConfigId": task["id"]}
     assert call(web, "slow", f"{method}delete", key, who=alice)["result"] is None
     assert call(web, "slow", f"{method}list", {"id": task["id"]}, who=alice)["result"] == []
@@ -208,11 +214,11 @@ def test_receivers_over_rest(
     if version:
         body = {"configId": "mine", "config": {"pushNotificationConfig": {"url": receiver.url}}}
 
-    made = web.post(path, json=body, headers=alice.headers)
+    created = web.post(path, json=body, headers=alice.headers)
 
-    assert made.status_code == 200, made.text
-    assert web.get(f"{path}/mine", headers=alice.headers).json() == made.json()
-    assert web.get(path, headers=alice.headers).json()["configs"] == [made.json()]
+    assert created.status_code == 200, created.text
+    assert web.get(f"{path}/mine", headers=alice.headers).json() == created.json()
+    assert web.get(path, headers=alice.headers).json()["configs"] == [created.json()]
     assert web.delete(f"{path}/mine", headers=alice.headers).json() == {}
     assert web.get(f"{path}/mine", headers=alice.headers).status_code == 404
     assert web.get(path, headers=bob.headers).status_code == 404
@@ -236,8 +242,8 @@ def test_receivers_over_rest(
     ],
 )
 def test_a_receiver_that_cannot_be_is_refused(web: httpx.Client, wrong: dict[str, Any]) -> None:
-    wanted = {"taskPushNotificationConfig": {"url": "https://example.org/", **wrong}}
-    params = {"message": text_message("Hi"), "configuration": wanted}
+    configuration = {"taskPushNotificationConfig": {"url": "https://example.org/", **wrong}}
+    params = {"message": text_message("Hi"), "configuration": configuration}
 
     assert error_of(call(web, "echo", "SendMessage", params)) == (-32602, "INVALID_PARAMS")
     assert not Response.objects.exists()
@@ -248,8 +254,8 @@ def test_a_private_address_is_never_asked(
 ) -> None:
     settings.UAMP_FETCH_ALLOW_HOSTS = []
     settings.UAMP_WEBHOOK_ATTEMPTS = 1
-    wanted = {"taskPushNotificationConfig": {"url": "https://10.255.0.1:8443/hook"}}
-    send(web, "echo", "Hi", configuration=wanted)
+    configuration = {"taskPushNotificationConfig": {"url": "https://10.255.0.1:8443/hook"}}
+    send(web, "echo", "Hi", configuration=configuration)
 
     wait_until(lambda: Webhook.objects.get().disabled_at is not None)
     assert WebhookDelivery.objects.get().error == "The address cannot be reached."
@@ -260,11 +266,11 @@ def test_a_task_has_at_most_ten_receivers(
 ) -> None:
     task = send(web, "echo", "Hi", who=alice)
     for number in range(10):
-        wanted = {"taskId": task["id"], "id": f"{number}", "url": receiver.url}
-        call(web, "echo", "CreateTaskPushNotificationConfig", wanted, who=alice)
+        settings = {"taskId": task["id"], "id": f"{number}", "url": receiver.url}
+        call(web, "echo", "CreateTaskPushNotificationConfig", settings, who=alice)
 
-    wanted = {"taskId": task["id"], "id": "more", "url": receiver.url}
-    answer = call(web, "echo", "CreateTaskPushNotificationConfig", wanted, who=alice)
+    settings = {"taskId": task["id"], "id": "more", "url": receiver.url}
+    answer = call(web, "echo", "CreateTaskPushNotificationConfig", settings, who=alice)
     assert error_of(answer) == (-32602, "INVALID_PARAMS")
     assert Webhook.objects.count() == 10
     assert not WebhookDelivery.objects.exists()

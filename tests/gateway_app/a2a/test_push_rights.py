@@ -73,10 +73,10 @@ def names() -> list[str]:
 
 @pytest.fixture
 def task(web: httpx.Client, alice: Person) -> str:
-    found: str = send(web, "echo", "Hello", who=alice)["id"]
-    config = {"taskId": found, "url": ADDRESS, "id": "kept", "token": TOKEN}
+    task_id: str = send(web, "echo", "Hello", who=alice)["id"]
+    config = {"taskId": task_id, "url": ADDRESS, "id": "kept", "token": TOKEN}
     call(web, "echo", "CreateTaskPushNotificationConfig", config, who=alice)
-    return found
+    return task_id
 
 
 @pytest.mark.sampled(4)
@@ -132,5 +132,5 @@ def test_every_method_on_receivers_is_in_the_table() -> None:
     }
     over_rpc = {name for name, (_, method) in rpc.METHODS.items() if method in on_receivers}
     over_http = [verb for verb, _, method in rest._ROUTES if method in on_receivers]
-    assert {one.name for one in METHODS if " " not in one.name} == over_rpc
-    assert sorted(one.name.split()[0] for one in METHODS if " " in one.name) == sorted(over_http)
+    assert {door.name for door in METHODS if " " not in door.name} == over_rpc
+    assert sorted(door.name.split()[0] for door in METHODS if " " in door.name) == sorted(over_http)

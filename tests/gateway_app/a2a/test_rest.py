@@ -29,9 +29,11 @@ def test_a_task_over_rest(web: httpx.Client, alice: Person, media_type: str) -> 
     assert answer.headers["Content-Type"] == media_type
     task = answer.json()["task"]
     assert (text_of(task), task["status"]["state"]) == ("Hello there", "TASK_STATE_COMPLETED")
-    got = web.get(f"{REST}/tasks/{task['id']}?historyLength=0", headers=alice.headers).json()
-    assert got["id"] == task["id"]
-    assert "history" not in got
+    fetched_task = web.get(
+        f"{REST}/tasks/{task['id']}?historyLength=0", headers=alice.headers
+    ).json()
+    assert fetched_task["id"] == task["id"]
+    assert "history" not in fetched_task
     listed = web.get(f"{REST}/tasks?pageSize=1&includeArtifacts=true", headers=alice.headers)
     assert listed.json()["tasks"][0]["artifacts"] == task["artifacts"]
 

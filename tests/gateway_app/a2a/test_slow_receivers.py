@@ -39,33 +39,33 @@ class Receivers:
 
     def push(self, path: str) -> dict[str, Any]:
         """Return the configuration of a message whose task is sent to one of them."""
-        wanted = {"url": f"{self.origin}/{path}"}
-        return {"taskPushNotificationConfig": wanted, "returnImmediately": True}
+        settings = {"url": f"{self.origin}/{path}"}
+        return {"taskPushNotificationConfig": settings, "returnImmediately": True}
 
 
 @pytest.fixture
 def receivers(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[Receivers]:
     """Give two receivers on this machine, and a worker with a thread more than one person has."""
     monkeypatch.setattr(deliveries, "UNDER_WAY", 1)
-    found = Receivers()
+    all_receivers = Receivers()
 
     class Handler(QuietHandler):
         def do_POST(self) -> None:  # noqa: N802 the interface's
             self.rfile.read(int(self.headers["Content-Length"]))
-            found.seen.append(self.path)
+            all_receivers.seen.append(self.path)
             if self.path == "/slow":
-                found.go_on.wait(20)
+                all_receivers.go_on.wait(20)
             self.send_response(200)
             self.send_header("Content-Length", "0")
             self.end_headers()
 
     with serving(LocalServer(Handler)) as server:
-        found.origin = server.origin
+        all_receivers.origin = server.origin
         settings.UAMP_FETCH_ALLOW_HOSTS = [server.origin.removeprefix("http://")]
         try:
-            yield found
+            yield all_receivers
         finally:
-            found.go_on.set()
+            all_receivers.go_on.set()
             wait_until(lambda: not WebhookDelivery.objects.filter(finished_at=None).exists())
 
 
@@ -97,7 +97,7 @@ def test_workers_are_notified_of_a_few_deliveries_of_each_person(
         now = timezone.now()
         WebhookDelivery.objects.update(leased_until=None, due_at=now, notify_at=now)
         due = WebhookDelivery.objects.filter(pk__in=deliveries.take_due())
-        return sorted(one.webhook.counted_as for one in due.select_related("webhook"))
+        return sorted(delivery.webhook.counted_as for delivery in due.select_related("webhook"))
 
     # The server's own rounds may have found them a moment before.
     each = sorted({f"user:{alice.user.pk}", f"user:{bob.user.pk}"})

@@ -16,7 +16,7 @@ from tests.sessions_app.billing.paid_agents import rich, usd
 pytestmark = pytest.mark.any_database
 
 
-def asked(text: str, **members: Any) -> dict[str, Any]:
+def spec_body(text: str, **members: Any) -> dict[str, Any]:
     """Return the body that the specification prints."""
     return {"message": {"role": "user", "parts": [{"type": "text", "text": text}]}, **members}
 
@@ -30,7 +30,7 @@ def events_of(answer: httpx.Response) -> list[tuple[str, dict[str, Any]]]:
 
 
 def test_a_task_streams_its_answer(web: httpx.Client, alice: Person) -> None:
-    answer = web.post("/agents/echo/tasks", json=asked("Hello there"), headers=alice.headers)
+    answer = web.post("/agents/echo/tasks", json=spec_body("Hello there"), headers=alice.headers)
 
     events = events_of(answer)
     assert [name for name, _ in events if name != "task.message"] == [
@@ -44,9 +44,9 @@ def test_a_task_streams_its_answer(web: httpx.Client, alice: Person) -> None:
     assert {piece["role"] for piece in pieces} == {"agent"}
     assert "".join(piece["parts"][0]["text"] for piece in pieces) == "Hello there"
 
-    got = web.get(f"/agents/echo/tasks/{task_id}", headers=alice.headers).json()
-    assert (got["id"], got["status"]) == (task_id, "completed")
-    assert got["messages"][1]["parts"] == [{"type": "text", "text": "Hello there"}]
+    fetched_task = web.get(f"/agents/echo/tasks/{task_id}", headers=alice.headers).json()
+    assert (fetched_task["id"], fetched_task["status"]) == (task_id, "completed")
+    assert fetched_task["messages"][1]["parts"] == [{"type": "text", "text": "Hello there"}]
     ended = web.delete(f"/agents/echo/tasks/{task_id}", headers=alice.headers)
     assert ended.status_code == 409
 
@@ -57,7 +57,7 @@ def test_a_running_task_is_cancelled(
     with (
         httpx.Client(base_url=demo.http, timeout=15, trust_env=False) as client,
         client.stream(
-            "POST", "/agents/slow/tasks", json=asked("Count"), headers=alice.headers
+            "POST", "/agents/slow/tasks", json=spec_body("Count"), headers=alice.headers
         ) as stream,
     ):
         next(stream.iter_lines())
@@ -76,7 +76,7 @@ def test_a_price_is_a_failed_task_and_is_paid_with_a_new_one(
     web: httpx.Client, alice: Person
 ) -> None:
     rich(alice)
-    unpaid = web.post("/agents/paid-echo/tasks", json=asked("Hello there"))
+    unpaid = web.post("/agents/paid-echo/tasks", json=spec_body("Hello there"))
     ((name, failed),) = events_of(unpaid)
     assert name == "task.failed"
     assert (failed["status"], failed["code"], failed["status_code"]) == (
@@ -90,13 +90,13 @@ def test_a_price_is_a_failed_task_and_is_paid_with_a_new_one(
 
     issued = issuance.issue(key="t", user_id=alice.user.pk, amount=usd("1"), expires_in=600)
     headers = {"X-PAYMENT": issued.token}
-    paid = web.post("/agents/paid-echo/tasks", json=asked("Hello there"), headers=headers)
+    paid = web.post("/agents/paid-echo/tasks", json=spec_body("Hello there"), headers=headers)
     assert events_of(paid)[-1][0] == "task.completed"
     assert paid.headers["PAYMENT-RESPONSE"]
 
 
 def test_a_failed_answer_is_a_failed_task(web: httpx.Client, alice: Person) -> None:
-    answer = web.post("/agents/fail/tasks", json=asked("Break"), headers=alice.headers)
+    answer = web.post("/agents/fail/tasks", json=spec_body("Break"), headers=alice.headers)
 
     name, data = events_of(answer)[-1]
     assert (name, data["status"]) == ("task.failed", "failed")

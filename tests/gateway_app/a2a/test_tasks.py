@@ -90,8 +90,8 @@ def test_a_context_goes_on_under_the_clients_id(web: httpx.Client, alice: Person
     assert first["contextId"] == second["contextId"] == "my-context"
     assert first["id"] != second["id"]
     assert Session.objects.get().responses.count() == 2
-    got = call(web, "echo", "GetTask", {"id": first["id"]}, who=alice)["result"]
-    assert got["contextId"] == "my-context"
+    fetched_task = call(web, "echo", "GetTask", {"id": first["id"]}, who=alice)["result"]
+    assert fetched_task["contextId"] == "my-context"
 
 
 def test_a_context_goes_on_under_the_servers_id(web: httpx.Client) -> None:
@@ -164,8 +164,8 @@ def test_a_tool_of_the_client_is_input_required(web: httpx.Client, alice: Person
     task = send(web, "tool-user", "Find it", who=alice, metadata={"uamp_tools": [SEARCH]})
 
     assert task["status"]["state"] == "TASK_STATE_INPUT_REQUIRED"
-    asked = task["status"]["message"]["parts"][1]["data"]
-    assert asked["name"] == "search"
+    call_data = task["status"]["message"]["parts"][1]["data"]
+    assert call_data["name"] == "search"
     done = send(web, "tool-user", "42", who=alice, taskId=task["id"])
     assert (done["id"], done["status"]["state"]) == (task["id"], "TASK_STATE_COMPLETED")
     assert "42" in text_of(done)
@@ -199,18 +199,18 @@ def test_files_arrive_and_are_shown_under_an_address_that_works(
     parts = [{"text": "Look"}, {"raw": picture(), "mediaType": "image/png"}]
     task = send(web, "echo", "", who=alice, parts=parts)
 
-    shown = task["history"][0]["parts"][1]
-    assert shown["mediaType"] == "image/png"
-    assert httpx.get(shown["url"], trust_env=False).content == base64.b64decode(picture())
+    file_part = task["history"][0]["parts"][1]
+    assert file_part["mediaType"] == "image/png"
+    assert httpx.get(file_part["url"], trust_env=False).content == base64.b64decode(picture())
 
 
 def test_a_price_is_input_required_until_it_is_paid(web: httpx.Client, alice: Person) -> None:
     rich(alice)
     task = send(web, "paid-echo", "Hello there")
-    asked = task["status"]["message"]["metadata"]
+    demand = task["status"]["message"]["metadata"]
     assert task["status"]["state"] == "TASK_STATE_INPUT_REQUIRED"
-    assert asked["x402.payment.status"] == "payment-required"
-    (offer,) = asked["x402.payment.required"]["accepts"]
+    assert demand["x402.payment.status"] == "payment-required"
+    (offer,) = demand["x402.payment.required"]["accepts"]
     assert offer["scheme"] == "token"
 
     poor = {"x402.payment.payload": {"x402Version": 2, "payload": {"token": "not.a.token"}}}
@@ -233,7 +233,7 @@ def test_a_price_is_input_required_until_it_is_paid(web: httpx.Client, alice: Pe
 
 
 def test_tasks_are_listed_in_pages(web: httpx.Client, alice: Person, bob: Person) -> None:
-    made = [send(web, "echo", f"{n}", who=alice)["id"] for n in range(3)]
+    task_ids = [send(web, "echo", f"{n}", who=alice)["id"] for n in range(3)]
     send(web, "echo", "not hers", who=bob)
     send(web, "fail", "another agent", who=alice)
 
@@ -246,7 +246,7 @@ def test_tasks_are_listed_in_pages(web: httpx.Client, alice: Person, bob: Person
         who=alice,
     )["result"]
 
-    assert [task["id"] for task in (*first["tasks"], *second["tasks"])] == made[::-1]
+    assert [task["id"] for task in (*first["tasks"], *second["tasks"])] == task_ids[::-1]
     assert (first["totalSize"], first["pageSize"], second["nextPageToken"]) == (3, 2, "")
     assert "artifacts" not in first["tasks"][0]
     assert text_of(second["tasks"][0]) == "0"
@@ -282,8 +282,8 @@ def test_json_is_shown_as_data(web: httpx.Client, alice: Person) -> None:
     (answer,) = task["artifacts"]
     assert answer["parts"] == [{"data": {"a": [1, 2]}, "mediaType": "application/json"}]
     # A client that names what it reads, and no JSON among it, is given the text.
-    wanted = {"acceptedOutputModes": ["text/plain"]}
-    task = send(web, "plain", '{"a": [1, 2]}', who=alice, configuration=wanted)
+    configuration = {"acceptedOutputModes": ["text/plain"]}
+    task = send(web, "plain", '{"a": [1, 2]}', who=alice, configuration=configuration)
     (answer,) = task["artifacts"]
     assert answer["parts"] == [{"text": '{"a": [1, 2]}', "mediaType": "text/plain"}]
 

@@ -31,18 +31,18 @@ PAID = "/agents/paid-echo/a2a"
 
 def test_a_stream_goes_on_past_what_the_task_asks_for(web: httpx.Client, alice: Person) -> None:
     task = send(web, "tool-user", "Find it", who=alice, metadata={"uamp_tools": [SEARCH]})
-    found: list[dict[str, Any]] = []
+    events: list[dict[str, Any]] = []
 
     def follow() -> None:
-        found.extend(stream(web, "tool-user", "SubscribeToTask", {"id": task["id"]}, who=alice))
+        events.extend(stream(web, "tool-user", "SubscribeToTask", {"id": task["id"]}, who=alice))
 
     follower = threading.Thread(target=follow)
     follower.start()
     send(web, "tool-user", "42", who=alice, taskId=task["id"])
     follower.join(timeout=90)
 
-    assert found[0]["task"]["id"] == task["id"]
-    assert found[-1]["statusUpdate"]["status"]["state"] == "TASK_STATE_COMPLETED"
+    assert events[0]["task"]["id"] == task["id"]
+    assert events[-1]["statusUpdate"]["status"]["state"] == "TASK_STATE_COMPLETED"
 
 
 def test_a_question_of_an_agent_below_is_asked_in_the_task(
@@ -54,12 +54,12 @@ def test_a_question_of_an_agent_below_is_asked_in_the_task(
 
     assert task["status"]["state"] == "TASK_STATE_INPUT_REQUIRED"
     assert "edit_picture" in task["status"]["message"]["parts"][0]["text"]
-    got = call(web, "studio", "GetTask", {"id": task["id"]}, who=alice)["result"]
-    assert got["status"]["state"] == "TASK_STATE_INPUT_REQUIRED"
+    fetched_task = call(web, "studio", "GetTask", {"id": task["id"]}, who=alice)["result"]
+    assert fetched_task["status"]["state"] == "TASK_STATE_INPUT_REQUIRED"
     for state, listed in (("INPUT_REQUIRED", [task["id"]]), ("WORKING", [])):
         which = {"status": f"TASK_STATE_{state}"}
         page = call(web, "studio", "ListTasks", which, who=alice)["result"]
-        assert [one["id"] for one in page["tasks"]] == listed
+        assert [item["id"] for item in page["tasks"]] == listed
         assert page["totalSize"] == len(listed)
     params = {"message": text_message("no", taskId=task["id"])}
     params["configuration"] = {"returnImmediately": True}
@@ -83,9 +83,9 @@ def test_a_payment_in_the_headers_pays_the_task(
 
     answer = web.post(path, json=body, headers={"X-PAYMENT": token})
 
-    found = answer.json()["result"] if binding == "rpc" else answer.json()
-    assert found["task"]["status"]["state"] == "TASK_STATE_COMPLETED"
-    assert text_of(found["task"]) == "Hello there"
+    result = answer.json()["result"] if binding == "rpc" else answer.json()
+    assert result["task"]["status"]["state"] == "TASK_STATE_COMPLETED"
+    assert text_of(result["task"]) == "Hello there"
     assert answer.headers["PAYMENT-RESPONSE"]
 
 
@@ -127,7 +127,7 @@ def test_a_text_that_is_written_anew_replaces_its_artifact(
             chat_id=running.chat_id, response_id=running.pk, text="Another beginning"
         )
         fanout.publish_from_thread(running.chat_id, [replaced])
-        anew = next(one for one in seen if not one["append"])
+        anew = next(update for update in seen if not update["append"])
         assert anew["artifact"]["parts"][0]["text"].startswith("Another beginning")
         assert anew["artifact"]["artifactId"] == f"{running.pk}-0"
         call(web, "slow", "CancelTask", {"id": running.pk}, who=alice)
@@ -136,8 +136,8 @@ def test_a_text_that_is_written_anew_replaces_its_artifact(
 def test_names_of_parameters_may_be_those_of_the_buffers(web: httpx.Client, alice: Person) -> None:
     task = send(web, "echo", "Hi", who=alice)
 
-    named = {"id": task["id"], "history_length": 0}
-    assert "history" not in call(web, "echo", "GetTask", named, who=alice)["result"]
+    task_params = {"id": task["id"], "history_length": 0}
+    assert "history" not in call(web, "echo", "GetTask", task_params, who=alice)["result"]
     message = {"message_id": "m", "role": "ROLE_USER", "parts": [{"data": {"a_b": 1}}]}
     params = {"message": message, "configuration": {"return_immediately": False}}
     answer = call(web, "echo", "SendMessage", params, who=alice)

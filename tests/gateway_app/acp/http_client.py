@@ -52,8 +52,8 @@ class HttpAcpClient:
 
     def headers(self, session_id: str = "") -> dict[str, str]:
         """Return the headers that name the connection, and a session."""
-        named = {"Acp-Connection-Id": self.connection}
-        return named | ({"Acp-Session-Id": session_id} if session_id else {})
+        connection_header = {"Acp-Connection-Id": self.connection}
+        return connection_header | ({"Acp-Session-Id": session_id} if session_id else {})
 
     def initialize(self) -> Self:
         """Open the connection and its own stream."""
@@ -124,11 +124,11 @@ class HttpAcpClient:
 
     def text(self) -> str:
         """Return the text of the answers."""
-        sent = [m["params"]["update"] for m in self.seen if m.get("method") == "session/update"]
-        chunks = [one for one in sent if one["sessionUpdate"] == "agent_message_chunk"]
+        updates = [m["params"]["update"] for m in self.seen if m.get("method") == "session/update"]
+        chunks = [update for update in updates if update["sessionUpdate"] == "agent_message_chunk"]
         return "".join(chunk["content"]["text"] for chunk in chunks)
 
     def updates(self, kind: str) -> list[Rpc]:
         """Return the updates of one kind."""
-        sent = [m["params"]["update"] for m in self.seen if m.get("method") == "session/update"]
-        return [update for update in sent if update["sessionUpdate"] == kind]
+        updates = [m["params"]["update"] for m in self.seen if m.get("method") == "session/update"]
+        return [update for update in updates if update["sessionUpdate"] == kind]

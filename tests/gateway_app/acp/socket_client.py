@@ -46,8 +46,8 @@ class AcpClient:
 
     def updates(self, kind: str) -> list[Rpc]:
         """Return the updates of one kind."""
-        sent = [m["params"]["update"] for m in self.seen if m.get("method") == "session/update"]
-        return [update for update in sent if update["sessionUpdate"] == kind]
+        updates = [m["params"]["update"] for m in self.seen if m.get("method") == "session/update"]
+        return [update for update in updates if update["sessionUpdate"] == kind]
 
     def text(self) -> str:
         """Return the text of the answers."""

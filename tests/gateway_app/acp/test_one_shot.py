@@ -34,9 +34,9 @@ def call(
     body = {"jsonrpc": "2.0", "id": "req-1", "method": method, "params": params}
     answer = web.post(f"/agents/{agent}/acp", json=body, headers=who.headers if who else {})
     assert answer.status_code == 200, answer.text
-    shown: Rpc = answer.json()
-    assert shown["id"] == "req-1"
-    return shown
+    reply: Rpc = answer.json()
+    assert reply["id"] == "req-1"
+    return reply
 
 
 def streamed(
@@ -52,13 +52,13 @@ def streamed(
 
 
 def test_the_shapes_of_the_specification(web: httpx.Client) -> None:
-    begun = call(web, "echo", "initialize")["result"]
+    initialize_result = call(web, "echo", "initialize")["result"]
     answer = call(web, "echo", "prompt/submit", messages=QUESTION)
     started, *progress, last = streamed(web, "echo", "prompt/submit", messages=QUESTION)
 
-    assert begun["protocolVersion"] == "1.0"
-    assert begun["serverInfo"]["name"] == "echo"
-    assert begun["capabilities"] == {"streaming": True, "tools": True}
+    assert initialize_result["protocolVersion"] == "1.0"
+    assert initialize_result["serverInfo"]["name"] == "echo"
+    assert initialize_result["capabilities"] == {"streaming": True, "tools": True}
     results = [answer["result"], last["result"]]
     signatures = [result.pop("_meta") for result in results]
     assert signatures == [
@@ -74,13 +74,13 @@ def test_the_shapes_of_the_specification(web: httpx.Client) -> None:
 def test_a_session_goes_on_over_several_requests(web: httpx.Client, alice: Person) -> None:
     session_id = call(web, "echo", "session/new", alice, cwd="/here")["result"]["sessionId"]
     first = call(web, "echo", "session/prompt", alice, sessionId=session_id, prompt=HELLO)
-    *shown, second = streamed(
+    *updates, second = streamed(
         web, "echo", "session/prompt", alice, sessionId=session_id, prompt=HELLO
     )
 
     assert first["result"]["content"] == "Hello there"
     assert (first["result"]["stopReason"], second["result"]["stopReason"]) == ("end_turn",) * 2
-    assert shown[-1]["params"]["sessionId"] == session_id
+    assert updates[-1]["params"]["sessionId"] == session_id
     loaded = call(web, "echo", "session/load", alice, sessionId=session_id)["result"]
     kinds = [update["sessionUpdate"] for update in loaded["updates"]]
     assert kinds == ["user_message_chunk", "agent_message_chunk"] * 2

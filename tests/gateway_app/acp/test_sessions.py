@@ -22,8 +22,8 @@ def test_a_long_session_is_loaded_with_its_last_messages(acp: Acp, alice: Person
     client = acp("echo", alice)
     client.call("session/load", sessionId=session_id, cwd="/", mcpServers=[])
 
-    said = [one["content"]["text"][0] for one in client.updates("user_message_chunk")]
-    assert said == ["2", "3", "4", "5", "6"]
+    texts = [update["content"]["text"][0] for update in client.updates("user_message_chunk")]
+    assert texts == ["2", "3", "4", "5", "6"]
 
 
 def test_a_session_is_loaded_with_its_messages(acp: Acp, alice: Person, bob: Person) -> None:
@@ -35,8 +35,8 @@ def test_a_session_is_loaded_with_its_messages(acp: Acp, alice: Person, bob: Per
     loaded = client.call("session/load", sessionId=session_id, cwd="/", mcpServers=[])
 
     assert loaded["result"] == {}
-    said = client.updates("user_message_chunk")
-    assert [one["content"] for one in said] == HELLO
+    questions = client.updates("user_message_chunk")
+    assert [update["content"] for update in questions] == HELLO
     assert client.text() == first.text() == "I thought about it. You asked: Hello there"
     assert client.updates("agent_thought_chunk")
     assert [m.get("method") for m in client.seen][-1] is None
@@ -88,8 +88,8 @@ def test_sessions_are_listed_for_their_person_and_agent(
     assert [s["sessionId"] for s in first["sessions"]] == [opened[2], opened[1]]
     assert [(s["sessionId"], s["cwd"]) for s in rest["sessions"]] == [(opened[0], "/a")]
     assert "nextCursor" not in rest
-    named = client.call("session/list", cwd="/b")["result"]["sessions"]
-    assert [s["sessionId"] for s in named] == [opened[1]]
+    sessions_of_folder = client.call("session/list", cwd="/b")["result"]["sessions"]
+    assert [s["sessionId"] for s in sessions_of_folder] == [opened[1]]
     bad = foreign.call("session/list", cursor=first["nextCursor"])["error"]
     assert bad["code"] == -32602
     assert acp("echo").call("session/list")["result"]["sessions"] == []

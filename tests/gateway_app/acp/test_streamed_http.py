@@ -234,31 +234,38 @@ def test_a_connection_is_its_callers_and_ends(
 ) -> None:
     client = acp("echo", alice)
     session_id = client.new_session(is_read=False)
-    named = {"Acp-Connection-Id": client.connection, "Accept": "text/event-stream"}
-    of_session = {**named, "Acp-Session-Id": session_id}
+    connection_headers = {"Acp-Connection-Id": client.connection, "Accept": "text/event-stream"}
+    of_session = {**connection_headers, "Acp-Session-Id": session_id}
     call = {"jsonrpc": "2.0", "id": 1, "method": "session/list", "params": {}}
 
     for who in (bob.headers, {}):
-        for headers in (named, of_session):
+        for headers in (connection_headers, of_session):
             assert web.get("/agents/echo/acp", headers={**headers, **who}).status_code == 404
-        assert web.post("/agents/echo/acp", json=call, headers={**named, **who}).status_code == 404
-        assert web.delete("/agents/echo/acp", headers={**named, **who}).status_code == 404
-    slow = web.post("/agents/slow/acp", json=call, headers={**named, **alice.headers})
+        assert (
+            web.post(
+                "/agents/echo/acp", json=call, headers={**connection_headers, **who}
+            ).status_code
+            == 404
+        )
+        assert (
+            web.delete("/agents/echo/acp", headers={**connection_headers, **who}).status_code == 404
+        )
+    slow = web.post("/agents/slow/acp", json=call, headers={**connection_headers, **alice.headers})
     assert slow.status_code == 404
-    unknown = {**named, "Acp-Session-Id": "none", **alice.headers}
+    unknown = {**connection_headers, "Acp-Session-Id": "none", **alice.headers}
     assert web.get("/agents/echo/acp", headers=unknown).status_code == 404
-    ended = web.delete("/agents/echo/acp", headers={**named, **alice.headers})
+    ended = web.delete("/agents/echo/acp", headers={**connection_headers, **alice.headers})
     assert ended.status_code == 202
     client._threads[0].join(15)
     assert not client._threads[0].is_alive()
-    after = web.post("/agents/echo/acp", json=call, headers={**named, **alice.headers})
+    after = web.post("/agents/echo/acp", json=call, headers={**connection_headers, **alice.headers})
     assert after.status_code == 404
     client.connection = ""
 
 
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize(
-    ("sent", "status"),
+    ("arguments", "status"),
     [
         ({"content": "{}", "headers": {"Content-Type": "text/plain"}}, 415),
         ({"content": "[]", "headers": {"Content-Type": "application/json"}}, 501),
@@ -268,9 +275,9 @@ def test_a_connection_is_its_callers_and_ends(
     ],
 )
 def test_what_is_no_message_is_refused_by_its_status(
-    web: httpx.Client, sent: dict[str, Any], status: int
+    web: httpx.Client, arguments: dict[str, Any], status: int
 ) -> None:
-    answer = web.post("/agents/echo/acp", **sent)
+    answer = web.post("/agents/echo/acp", **arguments)
 
     assert answer.status_code == status
     assert answer.json()["error"]["code"] in {-32700, -32600}
@@ -350,7 +357,7 @@ def test_a_connection_is_not_used_by_a_key_of_other_rights(
     if "protocols" in narrow:
         more["protocols"] = narrow["protocols"]
     other = key_of(alice, *scopes, **more).headers
-    named = {**other, "Acp-Connection-Id": client.connection}
+    connection_headers = {**other, "Acp-Connection-Id": client.connection}
     load = {
         "jsonrpc": "2.0",
         "id": 9,
@@ -358,9 +365,9 @@ def test_a_connection_is_not_used_by_a_key_of_other_rights(
         "params": {"cwd": "/", "mcpServers": []},
     }
     refused = [
-        web.get("/agents/echo/acp", headers={**named, "Accept": "text/event-stream"}),
-        web.post("/agents/echo/acp", json=load, headers=named),
-        web.delete("/agents/echo/acp", headers=named),
+        web.get("/agents/echo/acp", headers={**connection_headers, "Accept": "text/event-stream"}),
+        web.post("/agents/echo/acp", json=load, headers=connection_headers),
+        web.delete("/agents/echo/acp", headers=connection_headers),
     ]
     assert [answer.status_code for answer in refused] == [404] * 3, refused[0].text
     assert HttpConnection.objects.filter(pk=client.connection).exists()

@@ -42,8 +42,8 @@ def kinds_of(events: list[dict[str, Any]]) -> list[str]:
 
 def the(events: list[dict[str, Any]], kind: str) -> dict[str, Any]:
     """Return the one event of a type."""
-    (found,) = [event for event in events if event["type"] == kind]
-    return found
+    (event_of_kind,) = [event for event in events if event["type"] == kind]
+    return event_of_kind
 
 
 def check_order(events: list[dict[str, Any]]) -> None:

@@ -44,10 +44,10 @@ def test_a_thread_comes_back_with_the_ids_that_its_runs_had(
     events = connect(web, "thinker", alice)
 
     assert kinds_of(events) == ["RUN_STARTED", "MESSAGES_SNAPSHOT", "RUN_FINISHED"]
-    asked, *answered = the(events, "MESSAGES_SNAPSHOT")["messages"]
-    assert (asked["role"], asked["content"]) == ("user", "Hello there")
-    assert [(one["id"], one["content"]) for one in answered] == folded(first)
-    assert [one["role"] for one in answered] == ["reasoning", "assistant"]
+    question, *answered = the(events, "MESSAGES_SNAPSHOT")["messages"]
+    assert (question["role"], question["content"]) == ("user", "Hello there")
+    assert [(message["id"], message["content"]) for message in answered] == folded(first)
+    assert [message["role"] for message in answered] == ["reasoning", "assistant"]
 
 
 def test_calls_and_state_come_back(web: httpx.Client, alice: Person) -> None:
@@ -89,10 +89,10 @@ def test_an_answer_that_runs_goes_on_from_where_it_is(
         *("TEXT_MESSAGE_START", "TEXT_MESSAGE_END"),
         "RUN_FINISHED",
     ]
-    assert [one["role"] for one in the(events, "MESSAGES_SNAPSHOT")["messages"]] == ["user"]
+    assert [message["role"] for message in the(events, "MESSAGES_SNAPSHOT")["messages"]] == ["user"]
     assert text_of(events) == "I count. " + "".join(f"word{n} " for n in range(40))
     again = the(connect(web, "worker", alice), "MESSAGES_SNAPSHOT")["messages"]
-    assert [(one["id"], one["content"]) for one in again[1:]] == folded(events)
+    assert [(message["id"], message["content"]) for message in again[1:]] == folded(events)
     assert Response.objects.get().status == "completed"
 
 
@@ -119,7 +119,7 @@ def test_what_a_thread_waits_for_is_an_interrupt_of_the_run_that_returns(
     events = connect(web, "paid-echo", alice)
 
     assert events[-1]["outcome"] == first[-1]["outcome"]
-    assert [one["role"] for one in the(events, "MESSAGES_SNAPSHOT")["messages"]] == ["user"]
+    assert [message["role"] for message in the(events, "MESSAGES_SNAPSHOT")["messages"]] == ["user"]
 
 
 @pytest.mark.sampled(2)
@@ -148,10 +148,11 @@ def test_a_chat_comes_back_with_what_its_members_said(
 
     events = connect(web, "echo", alice, more=headers)
 
-    said = [
-        (one.get("name"), one["content"]) for one in the(events, "MESSAGES_SNAPSHOT")["messages"]
+    texts = [
+        (message.get("name"), message["content"])
+        for message in the(events, "MESSAGES_SNAPSHOT")["messages"]
     ]
-    assert said == [
+    assert texts == [
         ("alice", "from alice"),
         ("echo", "from alice"),
         ("bob", "@echo from bob"),

@@ -35,29 +35,31 @@ TYPES = {
 def rows() -> dict[str, bool]:
     """Return the event types of the page, and whether they are sent."""
     table = PAGE.read_text().partition("## Events")[2].partition("\n## ")[0]
-    found: dict[str, bool] = {}
-    for names, said in re.findall(r"^\| (`.*?) \| (.*) \|$", table, re.MULTILINE):
+    sent_by_name: dict[str, bool] = {}
+    for names, note in re.findall(r"^\| (`.*?) \| (.*) \|$", table, re.MULTILINE):
         for name in re.findall(r"`(\w+)`", names):
-            assert name not in found
-            found[name] = not said.startswith("never: ")
-    return found
+            assert name not in sent_by_name
+            sent_by_name[name] = not note.startswith("never: ")
+    return sent_by_name
 
 
 def text(piece: str, offset: int | None = None) -> ev.ResponseDelta:
     return uamp.text_delta("resp_1", piece, offset)
 
 
-def shown(**delta: Any) -> ev.ResponseDelta:
+def delta_event(**delta: Any) -> ev.ResponseDelta:
     (kind,) = delta
     return ev.ResponseDelta(response_id="resp_1", delta=ev.Delta(type=kind, **delta))
 
 
 def call(id_: str, name: str = "search", arguments: str = "{}") -> ev.ResponseDelta:
-    return shown(tool_call=uamp.ToolCallData(id=id_, name=name, arguments=arguments))
+    return delta_event(tool_call=uamp.ToolCallData(id=id_, name=name, arguments=arguments))
 
 
 def result(id_: str, *, is_error: bool = False) -> ev.ResponseDelta:
-    return shown(tool_result=uamp.ToolResultData(call_id=id_, result="found", is_error=is_error))
+    return delta_event(
+        tool_result=uamp.ToolResultData(call_id=id_, result="found", is_error=is_error)
+    )
 
 
 def step(stage: str) -> ev.Progress:
@@ -69,13 +71,13 @@ def done(**members: Any) -> ev.ResponseDone:
     return ev.ResponseDone(response_id="resp_1", response=output, signature="a.b.c")
 
 
-def written(*events: uamp.Event, state: VersionedState | None = None) -> list[dict[str, Any]]:
+def events_of_run(*events: uamp.Event, state: VersionedState | None = None) -> list[dict[str, Any]]:
     """Return the events of a run of these events, whose order is checked."""
     writer = RunWriter(RUN)
-    made = list(writer.begin(state or VersionedState()))
-    made += [one for event in events for one in writer.feed(event)]
-    check_order(made)
-    return made
+    frames = list(writer.begin(state or VersionedState()))
+    frames += [frame for event in events for frame in writer.feed(event)]
+    check_order(frames)
+    return frames
 
 
 ANSWER = (
@@ -85,7 +87,7 @@ ANSWER = (
     text("I look. ", 0),
     call("call_1"),
     ev.Progress(target="tool", target_id="call_1", percent=50, response_id="resp_1"),
-    shown(tool_progress=ev.ToolProgress(call_id="call_1", text="half")),
+    delta_event(tool_progress=ev.ToolProgress(call_id="call_1", text="half")),
     result("call_1"),
     ev.StateUpdated(chat_id="c", version=4, patch=({"op": "remove", "path": "/a"},)),
     call("call_2", "delegate", '{"agent": "darkroom"}'),
@@ -93,7 +95,7 @@ ANSWER = (
     call("call_3", "delegate", "{"),
     result("call_3", is_error=True),
     step("completed"),
-    shown(image=uamp.MediaUrl(url="/api/content/1")),
+    delta_event(image=uamp.MediaUrl(url="/api/content/1")),
     text("There it is.", 8),
 )
 FAILED = ev.ResponseError(
@@ -106,11 +108,13 @@ def test_the_page_has_each_event_of_the_protocol_once() -> None:
 
 
 def test_what_the_page_says_is_sent_is_sent_and_nothing_else() -> None:
-    known = VersionedState(value={"a": 1}, version=3)
-    made = [*written(*ANSWER, done(), state=known), *written(*ANSWER[:5], FAILED)]
-    made.append(messages_snapshot([], RUN, link=str))
+    state = VersionedState(value={"a": 1}, version=3)
+    frames = [*events_of_run(*ANSWER, done(), state=state), *events_of_run(*ANSWER[:5], FAILED)]
+    frames.append(messages_snapshot([], RUN, link=str))
 
-    assert {event["type"] for event in made} == {name for name, sent in rows().items() if sent}
+    assert {event["type"] for event in frames} == {
+        name for name, is_sent in rows().items() if is_sent
+    }
 
 
 def test_the_end_has_the_signature_the_cost_and_the_tokens() -> None:
@@ -122,7 +126,7 @@ def test_the_end_has_the_signature_the_cost_and_the_tokens() -> None:
         cache_write_tokens=1,
         cost=uamp.Cost(total_cost=0.25, currency="USD"),
     )
-    end = written(text("hello"), done(usage=used))[-1]
+    end = events_of_run(text("hello"), done(usage=used))[-1]
 
     assert end["metadata"] == {
         "responseId": "resp_1",
@@ -146,19 +150,19 @@ def test_calls_that_were_not_sent_come_with_the_end() -> None:
         uamp.ToolCallContent(tool_call=uamp.ToolCallData(id="call_1", name="a", arguments="{}")),
         uamp.ToolResultContent(tool_result=uamp.ToolResultData(call_id="call_1", result="x")),
     )
-    made = written(text("hello"), done(output=output))
-    again = written(call("call_1"), result("call_1"), done(output=output))
+    frames = events_of_run(text("hello"), done(output=output))
+    again = events_of_run(call("call_1"), result("call_1"), done(output=output))
 
-    for events in (made, again):
+    for events in (frames, again):
         kinds = [event["type"] for event in events]
         assert kinds.count("TOOL_CALL_START") == kinds.count("TOOL_CALL_RESULT") == 1
 
 
 def test_a_state_that_was_sent_already_is_no_change() -> None:
-    known = VersionedState(value={"a": 1}, version=4)
-    made = written(*ANSWER, done(), state=known)
+    state = VersionedState(value={"a": 1}, version=4)
+    frames = events_of_run(*ANSWER, done(), state=state)
 
-    assert "STATE_DELTA" not in {event["type"] for event in made}
+    assert "STATE_DELTA" not in {event["type"] for event in frames}
 
 
 def test_text_that_was_sent_cannot_be_replaced_by_other_text() -> None:
@@ -171,18 +175,18 @@ def test_text_that_was_sent_cannot_be_replaced_by_other_text() -> None:
 
 
 def test_all_thoughts_so_far_are_only_sent_as_far_as_they_are_new() -> None:
-    def whole(thought: str) -> ev.Thinking:
+    def all_thoughts(thought: str) -> ev.Thinking:
         return ev.Thinking(response_id="resp_1", content=thought)
 
-    made = written(
+    frames = events_of_run(
         ev.Thinking(response_id="resp_1", content="one", is_delta=True),
         text("a"),
-        whole("one\n\ntwo"),
-        whole("one\n\ntwo"),
+        all_thoughts("one\n\ntwo"),
+        all_thoughts("one\n\ntwo"),
         done(),
     )
 
-    thoughts = [one["delta"] for one in made if one["type"] == "REASONING_MESSAGE_CONTENT"]
+    thoughts = [frame["delta"] for frame in frames if frame["type"] == "REASONING_MESSAGE_CONTENT"]
     assert thoughts == ["one", "two"]
 
 
@@ -198,7 +202,7 @@ def test_a_snapshot_has_the_messages_that_a_client_makes_of_the_events() -> None
         response_id="resp_1",
         name="worker",
     )
-    asked = ev.ChatMessage(
+    question = ev.ChatMessage(
         id="msg_0",
         role="user",
         content="look",
@@ -210,20 +214,24 @@ def test_a_snapshot_has_the_messages_that_a_client_makes_of_the_events() -> None
         ),
     )
 
-    snapshot = messages_snapshot([asked, message], RUN, link=lambda url: f"https://here{url}")
+    snapshot = messages_snapshot([question, message], RUN, link=lambda url: f"https://here{url}")
 
     first, *answer = snapshot["messages"]
     assert first["content"][1]["source"] == {"type": "url", "value": "https://here/api/content/1"}
     assert first["content"][2]["type"] == "text"
-    live = [e["messageId"] for e in written(*ANSWER, done()) if e["type"].endswith("MESSAGE_START")]
-    assert [one["id"] for one in answer if one["role"] in {"reasoning", "assistant"}] == [
+    live = [
+        e["messageId"]
+        for e in events_of_run(*ANSWER, done())
+        if e["type"].endswith("MESSAGE_START")
+    ]
+    assert [entry["id"] for entry in answer if entry["role"] in {"reasoning", "assistant"}] == [
         *live[:2],
         "call_2",
         "call_3",
         live[2],
     ]
     assert answer[1]["toolCalls"][0]["function"] == {"name": "search", "arguments": "{}"}
-    assert [one["toolCallId"] for one in answer if one["role"] == "tool"] == [
+    assert [entry["toolCallId"] for entry in answer if entry["role"] == "tool"] == [
         "call_1",
         "call_2",
         "call_3",

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.any_database
 
 
-def answered(interrupt: dict[str, Any], **payload: Any) -> dict[str, Any]:
+def answer_to(interrupt: dict[str, Any], **payload: Any) -> dict[str, Any]:
     """Return the answer to an interrupt."""
     return {"interruptId": interrupt["id"], "status": "resolved", "payload": payload}
 
@@ -40,9 +40,9 @@ def test_an_approval_of_delegated_work_interrupts_the_run(
     web: httpx.Client, alice: Person, bob: Person, *, approved: bool
 ) -> None:
     Agent.objects.filter(name="studio").update(delegates=["careful"])
-    asked = {**run_input(""), "messages": [picture()]}
+    body = {**run_input(""), "messages": [picture()]}
 
-    first = run(web, "studio", asked, alice)
+    first = run(web, "studio", body, alice)
 
     (interrupt,) = first[-1]["outcome"]["interrupts"]
     assert interrupt["reason"] == "tool_approval"
@@ -57,7 +57,7 @@ def test_an_approval_of_delegated_work_interrupts_the_run(
     # A client that comes back finds it too, and a stranger cannot answer it.
     back = {"threadId": "t1", "runId": "back", "messages": []}
     assert run(web, "studio", back, alice, path="/connect")[-1]["outcome"] == first[-1]["outcome"]
-    resume = {**asked, "resume": [answered(interrupt, approved=approved)]}
+    resume = {**body, "resume": [answer_to(interrupt, approved=approved)]}
     foreign = web.post("/agents/studio/agui", json=resume, headers=bob.headers)
     assert (foreign.status_code, foreign.json()["error"]["code"]) == (404, "unknown_session")
 
@@ -88,7 +88,7 @@ def test_a_question_about_the_answer_of_another_member_is_no_interrupt(
     back = {"threadId": "t1", "runId": "back", "messages": []}
     events = run(web, "paid-echo", back, alice, path="/connect", more=headers)
 
-    reasons = [one["reason"] for one in events[-1]["outcome"]["interrupts"]]
+    reasons = [interrupt["reason"] for interrupt in events[-1]["outcome"]["interrupts"]]
     assert reasons == ["payment_required"]
 
 
@@ -104,7 +104,7 @@ def test_a_payment_that_never_comes_fails_the_run_that_returns(
         key="token", user_id=rich(alice).user.pk, amount=usd("1"), expires_in=600
     )
 
-    resume = [answered(interrupt, token=issued.token)]
+    resume = [answer_to(interrupt, token=issued.token)]
     late = run(web, "paid-echo", run_input("", run="r2", resume=resume), alice)
 
     assert (late[-1]["type"], late[-1]["code"]) == ("RUN_ERROR", "payment_timeout")

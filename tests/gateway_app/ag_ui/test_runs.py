@@ -73,17 +73,17 @@ def test_a_tool_of_the_page_ends_the_run_and_its_result_begins_the_next(
 def test_a_call_that_needs_approval_interrupts_the_run_until_it_is_allowed(
     web: httpx.Client, alice: Person, bob: Person
 ) -> None:
-    asked = {**run_input(""), "messages": [picture()]}
-    first = run(web, "careful", asked, alice)
+    body = {**run_input(""), "messages": [picture()]}
+    first = run(web, "careful", body, alice)
     interrupt = first[-1]["outcome"]["interrupts"][0]
     assert interrupt["reason"] == "tool_approval"
     answer = {"interruptId": interrupt["id"], "status": "resolved", "payload": {"approved": True}}
     foreign = web.post(
-        "/agents/careful/agui", json={**asked, "resume": [answer]}, headers=bob.headers
+        "/agents/careful/agui", json={**body, "resume": [answer]}, headers=bob.headers
     )
     assert (foreign.status_code, foreign.json()["error"]["code"]) == (404, "unknown_session")
 
-    events = run(web, "careful", {**asked, "runId": "r2", "resume": [answer]}, alice)
+    events = run(web, "careful", {**body, "runId": "r2", "resume": [answer]}, alice)
 
     kinds = [event["type"] for event in events]
     assert "TOOL_CALL_START" not in kinds
@@ -91,7 +91,7 @@ def test_a_call_that_needs_approval_interrupts_the_run_until_it_is_allowed(
     assert text_of(events).startswith("The new picture is black and white")
     assert Response.objects.count() == 1
     # The same answer again finds a response that has ended.
-    again = run(web, "careful", {**asked, "runId": "r3", "resume": [answer]}, alice)
+    again = run(web, "careful", {**body, "runId": "r3", "resume": [answer]}, alice)
     assert [event["type"] for event in again] == ["RUN_STARTED", "RUN_FINISHED"]
 
 

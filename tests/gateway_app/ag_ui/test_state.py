@@ -92,8 +92,8 @@ def test_a_model_that_changes_an_older_version_is_shown_the_newer_one(
     events = run(web, "worker", run_input(task, state={"a": 1}), alice)
 
     assert "STATE_DELTA" not in {event["type"] for event in events}
-    said = 'The state is now at version 1, not 7. It is: {"a":1}'
-    assert any(said in text for text in read)
+    notice = 'The state is now at version 1, not 7. It is: {"a":1}'
+    assert any(notice in text for text in read)
     assert the(events, "TOOL_CALL_RESULT")["metadata"] == {"isError": True}
 
 
@@ -193,9 +193,9 @@ def test_a_run_that_another_process_took_over_changes_nothing() -> None:
     echo = factories.agent()
     response = factories.response(echo, factories.chat(factories.user(), echo), fence=2)
     change = StateChange(state={"a": 1})
-    held = {"chat_id": response.chat_id, "response_id": response.pk, "agent": echo.name}
+    response_fields = {"chat_id": response.chat_id, "response_id": response.pk, "agent": echo.name}
 
-    assert change_for_response(change, fence=1, **held) is None
+    assert change_for_response(change, fence=1, **response_fields) is None
     assert not SharedState.objects.exists()
-    state = change_for_response(change, fence=2, **held)
+    state = change_for_response(change, fence=2, **response_fields)
     assert state == VersionedState(value={"a": 1}, version=1)

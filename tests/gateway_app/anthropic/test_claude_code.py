@@ -110,31 +110,31 @@ def test_a_turn_of_claude_code_uses_its_tools(web: httpx.Client, alice: Person) 
         model.agent()
         first = message_of(frames_of(send(web, request(), alice)))
         thought = {"type": "thinking", "thinking": "Look first", "signature": "c2ln"}
-        text, bash, read = first["content"]
+        text, bash_call, read_call = first["content"]
         picture = {"type": "base64", "media_type": "image/png", "data": PIXEL}
         results = [
             {
                 "type": "tool_result",
-                "tool_use_id": bash["id"],
+                "tool_use_id": bash_call["id"],
                 "content": "ls: no such file",
                 "is_error": True,
             },
             {
                 "type": "tool_result",
-                "tool_use_id": read["id"],
+                "tool_use_id": read_call["id"],
                 "content": [{"type": "image", "source": picture}],
                 **CACHED,
             },
             {"type": "text", "text": "<system-reminder>\nThe file changed.\n</system-reminder>"},
         ]
         body = request(
-            {"role": "assistant", "content": [thought, text, bash, read]},
+            {"role": "assistant", "content": [thought, text, bash_call, read_call]},
             {"role": "user", "content": results},
         )
         second = message_of(frames_of(send(web, body, alice)))
 
     assert first["stop_reason"] == "tool_use"
-    assert (bash["name"], bash["input"]) == ("Bash", {"command": "ls"})
+    assert (bash_call["name"], bash_call["input"]) == ("Bash", {"command": "ls"})
     assert second["content"][-1] == {"type": "text", "text": "It is mended."}
     assert second["stop_reason"] == "end_turn"
     offered = [tool["function"]["name"] for tool in model.requests[0]["tools"]]

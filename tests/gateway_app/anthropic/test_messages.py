@@ -69,15 +69,15 @@ def test_an_agent_answers_as_a_message(web: httpx.Client, alice: Person) -> None
 def test_a_stream_adds_up_to_the_same_message(
     web: httpx.Client, agent: str, more: dict[str, Any]
 ) -> None:
-    whole = ask(web, agent, {**HELLO, **more}).json()
+    whole_message = ask(web, agent, {**HELLO, **more}).json()
     streamed = message_of(frames_of(ask(web, agent, {**HELLO, **more, "stream": True})))
 
-    for message in (whole, streamed):
+    for message in (whole_message, streamed):
         message.pop("id")
         for block in message["content"]:
             block.pop("id", None)
-    assert whole == streamed
-    assert whole["content"]
+    assert whole_message == streamed
+    assert whole_message["content"]
 
 
 def test_thoughts_are_for_clients_that_ask_for_them(web: httpx.Client) -> None:
@@ -103,8 +103,8 @@ def test_thoughts_are_for_clients_that_ask_for_them(web: httpx.Client) -> None:
 def test_a_call_of_a_client_tool_ends_the_answer_and_comes_back_with_its_result(
     web: httpx.Client, *, stream: bool
 ) -> None:
-    asked = {**HELLO, "tools": [SEARCH], "stream": stream}
-    answer = ask(web, "tool-user", asked)
+    body = {**HELLO, "tools": [SEARCH], "stream": stream}
+    answer = ask(web, "tool-user", body)
     message = message_of(frames_of(answer)) if stream else answer.json()
 
     assert message["stop_reason"] == "tool_use"
@@ -116,7 +116,7 @@ def test_a_call_of_a_client_tool_ends_the_answer_and_comes_back_with_its_result(
         {"role": "assistant", "content": message["content"]},
         {"role": "user", "content": [result]},
     ]
-    again = ask(web, "tool-user", {**asked, "messages": history, "stream": False}).json()
+    again = ask(web, "tool-user", {**body, "messages": history, "stream": False}).json()
     assert again["content"] == [{"type": "text", "text": "The tool answered: three cats"}]
 
 
@@ -155,9 +155,9 @@ def test_everything_that_a_request_says_reaches_the_model(web: httpx.Client, ali
         model.agent()
         answer = ask(web, "model", body, alice)
         assert answer.status_code == 200, answer.text
-        sent = model.last
+        request = model.last
 
-    system, hello, assistant, tool, user = sent["messages"]
+    system, hello, assistant, tool, user = request["messages"]
     assert "Be kind.\n\nBe brief." in system["content"]
     assert hello["content"] == "Hello there"
     assert assistant["content"] == "Let me look."
@@ -169,18 +169,18 @@ def test_everything_that_a_request_says_reaches_the_model(web: httpx.Client, ali
     assert PIXEL in text
     assert "And this:" in text
     assert "Buy milk." in text
-    assert sent["tools"][0]["function"]["parameters"]["maximum"] == number
-    assert (sent["tool_choice"], sent["parallel_tool_calls"]) == ("required", False)
-    assert (sent["temperature"], sent["stop"], sent["max_tokens"]) == (0.5, ["END"], 77)
+    assert request["tools"][0]["function"]["parameters"]["maximum"] == number
+    assert (request["tool_choice"], request["parallel_tool_calls"]) == ("required", False)
+    assert (request["temperature"], request["stop"], request["max_tokens"]) == (0.5, ["END"], 77)
 
 
 def test_a_number_in_a_call_keeps_its_digits(web: httpx.Client) -> None:
     arguments = '{"n": 123456789012345678901234567890, "m": 9007199254740993}'
     with model_server(called(("a", "search", arguments))) as model:
         model.agent()
-        whole = ask(web, "model", {**HELLO, "tools": [SEARCH]}).json()["content"][0]
+        block = ask(web, "model", {**HELLO, "tools": [SEARCH]}).json()["content"][0]
         frames = frames_of(ask(web, "model", {**HELLO, "tools": [SEARCH], "stream": True}))
-    assert whole["input"] == json.loads(arguments)
+    assert block["input"] == json.loads(arguments)
     assert message_of(frames)["content"][0]["input"] == json.loads(arguments)
 
 
@@ -199,14 +199,14 @@ def test_any_limit_of_tokens_is_taken(web: httpx.Client, limit: int) -> None:
 
 
 def test_a_failure_is_an_error_in_either_form(web: httpx.Client) -> None:
-    whole = ask(web, "fail", HELLO)
+    refused = ask(web, "fail", HELLO)
     frames = frames_of(ask(web, "fail", {**HELLO, "stream": True}))
 
-    assert whole.status_code == 502
-    assert whole.json()["error"]["type"] == "api_error"
-    assert whole.json()["request_id"] == whole.headers["X-Request-ID"]
-    assert (frames[-1]["type"], frames[-1]["error"]) == ("error", whole.json()["error"])
-    assert (frames[-1]["charged"], whole.json()["charged"]) == ([], [])
+    assert refused.status_code == 502
+    assert refused.json()["error"]["type"] == "api_error"
+    assert refused.json()["request_id"] == refused.headers["X-Request-ID"]
+    assert (frames[-1]["type"], frames[-1]["error"]) == ("error", refused.json()["error"])
+    assert (frames[-1]["charged"], refused.json()["charged"]) == ([], [])
 
 
 @pytest.mark.sampled(5)
@@ -275,9 +275,9 @@ def test_other_refusals_have_the_types_of_anthropic(web: httpx.Client, alice: Pe
 
 
 def test_the_root_path_is_shared_with_envelopes_by_the_header(web: httpx.Client) -> None:
-    asked = {**HELLO, "model": "echo"}
-    answer = web.post("/v1/messages?beta=true", json=asked, headers=VERSION)
-    envelope = web.post("/v1/messages", json=asked)
+    body = {**HELLO, "model": "echo"}
+    answer = web.post("/v1/messages?beta=true", json=body, headers=VERSION)
+    envelope = web.post("/v1/messages", json=body)
 
     assert answer.json()["content"] == [{"type": "text", "text": "Hello there"}]
     assert envelope.headers["Content-Type"] == "application/problem+json"
@@ -302,8 +302,8 @@ def test_a_call_may_join_a_chat_and_is_seen_there(
 
     assert answer.json()["content"][0]["text"] == "Hello there"
     frames = reader.until("response.done")
-    sent = next(frame for frame in frames if frame["type"] == "message.created")
-    assert (sent["message"]["content"], sent["message"]["transport"]) == (
+    created = next(frame for frame in frames if frame["type"] == "message.created")
+    assert (created["message"]["content"], created["message"]["transport"]) == (
         "Hello there",
         "anthropic",
     )
@@ -331,8 +331,8 @@ def test_tokens_are_counted_without_asking_the_agent(web: httpx.Client, alice: P
         answer = web.post(path, json=body, headers={**VERSION, "X-API-Key": alice.key})
         assert answer.status_code == 200, answer.text
         assert list(answer.json()) == ["input_tokens"]
-        found: int = answer.json()["input_tokens"]
-        return found
+        tokens: int = answer.json()["input_tokens"]
+        return tokens
 
     plain = count()
     assert plain >= 3

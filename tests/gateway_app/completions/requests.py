@@ -28,8 +28,8 @@ def ask(
     web: httpx.Client, agent: str, body: dict[str, Any], who: Person | None = None, **headers: str
 ) -> httpx.Response:
     """Send a request to an agent, as a person or a visitor; the path is the specification's."""
-    shown = {**(who.headers if who else {}), **headers}
-    return web.post(f"/agents/{agent}/chat/completions", json=body, headers=shown)
+    all_headers = {**(who.headers if who else {}), **headers}
+    return web.post(f"/agents/{agent}/chat/completions", json=body, headers=all_headers)
 
 
 def chunks_of(answer: httpx.Response) -> list[dict[str, Any]]:

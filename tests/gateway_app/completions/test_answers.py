@@ -35,22 +35,22 @@ def streamed(answer: httpx.Response) -> tuple[list[dict[str, Any]], str]:
 
 
 def test_thoughts_are_reasoning_content(web: httpx.Client) -> None:
-    whole = ask(web, "thinker", HELLO).json()["choices"][0]["message"]
+    message = ask(web, "thinker", HELLO).json()["choices"][0]["message"]
     deltas, _ = streamed(ask(web, "thinker", {**HELLO, "stream": True}))
 
-    assert whole["reasoning_content"].startswith("The question has 2 words.")
-    assert whole["content"] == "I thought about it. You asked: Hello there"
+    assert message["reasoning_content"].startswith("The question has 2 words.")
+    assert message["content"] == "I thought about it. You asked: Hello there"
     thought = "".join(delta.get("reasoning_content", "") for delta in deltas)
-    assert thought == whole["reasoning_content"]
-    assert "".join(delta.get("content", "") for delta in deltas) == whole["content"]
+    assert thought == message["reasoning_content"]
+    assert "".join(delta.get("content", "") for delta in deltas) == message["content"]
 
 
 @pytest.mark.parametrize("stream", [False, True])
 def test_a_call_of_a_client_tool_ends_the_answer_and_comes_back_with_its_result(
     web: httpx.Client, *, stream: bool
 ) -> None:
-    asked = {**HELLO, "tools": [SEARCH], "stream": stream}
-    answer = ask(web, "tool-user", asked)
+    body = {**HELLO, "tools": [SEARCH], "stream": stream}
+    answer = ask(web, "tool-user", body)
     if stream:
         deltas, reason = streamed(answer)
         (call,) = next(delta["tool_calls"] for delta in deltas if "tool_calls" in delta)
@@ -67,7 +67,7 @@ def test_a_call_of_a_client_tool_ends_the_answer_and_comes_back_with_its_result(
         {"role": "assistant", "content": None, "tool_calls": [{**call, "type": "function"}]},
         {"role": "tool", "tool_call_id": call["id"], "content": "three cats"},
     ]
-    again = ask(web, "tool-user", {**asked, "messages": history, "stream": False}).json()
+    again = ask(web, "tool-user", {**body, "messages": history, "stream": False}).json()
     assert again["choices"][0]["message"]["content"] == "The tool answered: three cats"
     assert again["choices"][0]["finish_reason"] == "stop"
 
@@ -83,8 +83,8 @@ def test_several_calls_have_their_places(web: httpx.Client) -> None:
 
 
 def test_older_functions_are_called_in_the_older_form(web: httpx.Client) -> None:
-    asked = {**HELLO, "functions": [SEARCH["function"]]}
-    (choice,) = ask(web, "tool-user", asked).json()["choices"]
+    body = {**HELLO, "functions": [SEARCH["function"]]}
+    (choice,) = ask(web, "tool-user", body).json()["choices"]
 
     assert choice["finish_reason"] == "function_call"
     assert choice["message"]["function_call"]["name"] == "search"
@@ -94,7 +94,7 @@ def test_older_functions_are_called_in_the_older_form(web: httpx.Client) -> None
         {"role": "assistant", "content": None, "function_call": choice["message"]["function_call"]},
         {"role": "function", "name": "search", "content": "three cats"},
     ]
-    again = ask(web, "tool-user", {**asked, "messages": history}).json()["choices"][0]
+    again = ask(web, "tool-user", {**body, "messages": history}).json()["choices"][0]
     assert again["message"]["content"] == "The tool answered: three cats"
 
 
@@ -111,13 +111,13 @@ def test_all_roles_and_parts_reach_the_model(web: httpx.Client, alice: Person) -
         answer = ask(web, "model", {"messages": messages}, alice)
 
         assert answer.status_code == 200, answer.text
-        sent = model.last["messages"]
-    assert "Be kind." in sent[0]["content"]
-    assert "Be brief." in sent[0]["content"]
-    assert sent[2] == {"role": "assistant", "content": "No."}
-    kinds = [part["type"] for part in sent[-1]["content"]]
+        prompt = model.last["messages"]
+    assert "Be kind." in prompt[0]["content"]
+    assert "Be brief." in prompt[0]["content"]
+    assert prompt[2] == {"role": "assistant", "content": "No."}
+    kinds = [part["type"] for part in prompt[-1]["content"]]
     assert kinds.count("image_url") == 1
-    assert PIXEL in json.dumps(sent[-1])
+    assert PIXEL in json.dumps(prompt[-1])
 
 
 @pytest.mark.usefixtures("celery_worker_thread")
@@ -127,24 +127,24 @@ def test_pictures_of_an_answer_are_links_that_the_client_may_read(
     content = [{"type": "text", "text": "make it black and white"}, PICTURE]
     body = {"messages": [{"role": "user", "content": content}]}
 
-    whole = ask(web, "studio", body, alice).json()["choices"][0]["message"]["content"]
+    whole_text = ask(web, "studio", body, alice).json()["choices"][0]["message"]["content"]
     stream = text_of(chunks_of(ask(web, "studio", {**body, "stream": True}, alice)))
 
-    for text in (whole, stream):
+    for text in (whole_text, stream):
         url = text.partition("](")[2].partition(")")[0]
         assert "![" in text
-        read = web.get(url)
-        assert (read.status_code, read.headers["Content-Type"]) == (200, "image/png")
+        file = web.get(url)
+        assert (file.status_code, file.headers["Content-Type"]) == (200, "image/png")
 
 
 def test_a_failure_is_an_error_in_either_form(web: httpx.Client) -> None:
-    whole = ask(web, "fail", HELLO)
+    refused = ask(web, "fail", HELLO)
     chunks = chunks_of(ask(web, "fail", {**HELLO, "stream": True}))
 
-    assert whole.status_code == 502
-    assert whole.json()["error"]["code"] == "provider_error"
-    assert whole.json()["error"]["type"] == "server_error"
-    assert chunks[-1]["error"] == whole.json()["error"]
+    assert refused.status_code == 502
+    assert refused.json()["error"]["code"] == "provider_error"
+    assert refused.json()["error"]["type"] == "server_error"
+    assert chunks[-1]["error"] == refused.json()["error"]
     assert text_of(chunks).startswith("This answer to")
 
 
@@ -162,13 +162,13 @@ def test_every_path_answers_with_and_without_a_slash(
 
 def test_agents_are_models(web: httpx.Client) -> None:
     listed = web.get("/v1/models").json()
-    one = web.get("/v1/models/echo").json()
+    echo = web.get("/v1/models/echo").json()
 
-    assert one in listed["data"]
-    assert (one["id"], one["object"]) == ("echo", "model")
-    assert web.get("/agents/echo/v1/models").json()["data"] == [one]
+    assert echo in listed["data"]
+    assert (echo["id"], echo["object"]) == ("echo", "model")
+    assert web.get("/agents/echo/v1/models").json()["data"] == [echo]
     (short,) = web.get("/agents/echo/models").json()["data"]
-    assert short.items() <= one.items()
+    assert short.items() <= echo.items()
     missing = web.get("/v1/models/missing")
     assert (missing.status_code, missing.json()["error"]["code"]) == (404, "agent_not_found")
     assert web.post("/v1/models").status_code == 405

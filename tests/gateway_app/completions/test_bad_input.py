@@ -113,8 +113,8 @@ def test_what_is_no_json_or_too_large_is_refused(web: httpx.Client, alice: Perso
 
 def test_a_wrong_key_and_a_wrong_method_have_the_shape_too(web: httpx.Client) -> None:
     wrong = ask(web, "echo", HELLO, None, Authorization="Bearer nothing")
-    read = web.get("/v1/chat/completions")
+    not_allowed = web.get("/v1/chat/completions")
 
     assert (wrong.status_code, wrong.json()["error"]["type"]) == (401, "authentication_error")
-    assert (read.status_code, read.headers["Allow"]) == (405, "POST")
-    assert read.json()["error"]["message"]
+    assert (not_allowed.status_code, not_allowed.headers["Allow"]) == (405, "POST")
+    assert not_allowed.json()["error"]["message"]

@@ -32,9 +32,9 @@ def test_an_agent_answers_as_a_completion(web: httpx.Client, alice: Person) -> N
 
 
 def test_a_stream_adds_up_to_the_same_answer(web: httpx.Client) -> None:
-    asked = {**HELLO, "model": "echo", "stream": True, "stream_options": {"include_usage": True}}
+    body = {**HELLO, "model": "echo", "stream": True, "stream_options": {"include_usage": True}}
 
-    chunks = chunks_of(web.post("/v1/chat/completions", json=asked))
+    chunks = chunks_of(web.post("/v1/chat/completions", json=body))
 
     deltas = [chunk["choices"][0]["delta"] for chunk in chunks if chunk["choices"]]
     assert deltas[0] == {"role": "assistant", "content": ""}
@@ -85,17 +85,17 @@ def test_a_call_may_join_a_chat_and_is_seen_there(
 
     assert answer.json()["choices"][0]["message"]["content"] == "Hello there"
     frames = reader.until("response.done")
-    asked = next(frame for frame in frames if frame["type"] == "message.created")
-    assert asked["message"]["content"] == "Hello there"
+    created = next(frame for frame in frames if frame["type"] == "message.created")
+    assert created["message"]["content"] == "Hello there"
     assert frames[-1]["response"]["output"][0]["text"] == "Hello there"
 
 
 def test_a_client_that_leaves_ends_its_own_answer(demo: ServerAddress, alice: Person) -> None:
-    asked = {**HELLO, "stream": True}
+    body = {**HELLO, "stream": True}
     with (
         httpx.Client(base_url=demo.http, timeout=15, trust_env=False) as client,
         client.stream(
-            "POST", "/agents/slow/chat/completions", json=asked, headers=alice.headers
+            "POST", "/agents/slow/chat/completions", json=body, headers=alice.headers
         ) as stream,
     ):
         next(stream.iter_lines())

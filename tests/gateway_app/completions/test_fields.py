@@ -82,11 +82,11 @@ def documented() -> dict[str, str]:
     """Return the first word that the page has for each field."""
     table = PAGE.read_text(encoding="utf-8").partition("### Fields of a request")[2]
     rows = re.findall(r"^\| `(\w+)`(.*?) \| (\w+)", table.partition("\n##")[0], re.MULTILINE)
-    found = {}
+    words = {}
     for name, others, word in rows:
         for each in (name, *re.findall(r"`(\w+)`", others)):
-            found[each] = word
-    return found
+            words[each] = word
+    return words
 
 
 def test_the_page_has_all_fields_of_openai() -> None:
@@ -140,8 +140,8 @@ def test_used_fields_reach_the_model_or_shape_the_answer(web: httpx.Client, alic
 
             assert answer.status_code == 200, answer.text
             if name not in SHOWN_IN_THE_ANSWER:
-                for sent, value in SENT.get(name, {name: FIELDS[name]}).items():
-                    assert (name, _essence(model.last[sent])) == (name, _essence(value))
+                for member, value in SENT.get(name, {name: FIELDS[name]}).items():
+                    assert (name, _essence(model.last[member])) == (name, _essence(value))
 
 
 def _essence(value: Any) -> Any:

@@ -52,8 +52,8 @@ def opening(question: Question) -> Frame:
 
 def turn(question: Question, **fields: Any) -> list[Frame]:
     """Return the events that ask a question."""
-    asked = new_event("input.text", text=question.text, **fields)
-    return [asked, new_event("response.create", **fields)]
+    input_text = new_event("input.text", text=question.text, **fields)
+    return [input_text, new_event("response.create", **fields)]
 
 
 # --- UAMP over HTTP ---
@@ -64,11 +64,11 @@ def batch(place: Place, question: Question, path: str = "/uamp") -> Shown:
     events, headers = [opening(question), *turn(question)], question.paying
     if question.stop_after:
         with thread_pool(1) as pool:
-            asked = pool.submit(post, place, path, events, headers)
-            found = wait_for_text(question.stop_after)
-            cancel = new_event("response.cancel", session_id=found.session_id)
+            posting = pool.submit(post, place, path, events, headers)
+            response = wait_for_text(question.stop_after)
+            cancel = new_event("response.cancel", session_id=response.session_id)
             post(place, path, [cancel], question.headers)
-            return of_frames(frames_of(asked.result(60)))
+            return of_frames(frames_of(posting.result(60)))
     frames = frames_of(post(place, path, events, headers))
     for call in [frame for frame in frames if frame["type"] == "tool.call"]:
         result = new_event(
@@ -89,21 +89,21 @@ def streamed_batch(place: Place, question: Question) -> Shown:
 def frames_of(answer: httpx.Response) -> list[Frame]:
     """Return the events of an array or of a stream."""
     if answer.headers["Content-Type"].startswith("application/json"):
-        found: list[Frame] = answer.json()
-        return found
+        frames: list[Frame] = answer.json()
+        return frames
     return data_of(answer)
 
 
 def events_and_stream(place: Place, question: Question) -> Shown:
     """Ask with an event a request, and read the stream of the session."""
-    named = dict(question.headers)
+    headers = dict(question.headers)
 
     def send(event: Frame) -> httpx.Response:
-        return post(place, "/events", event, named)
+        return post(place, "/events", event, headers)
 
-    named["X-Session-ID"] = send(opening(question)).headers["X-Session-ID"]
+    headers["X-Session-ID"] = send(opening(question)).headers["X-Session-ID"]
     frames: list[Frame] = []
-    with open_stream(place.web, "GET", "/events/stream", headers=named) as stream:
+    with open_stream(place.web, "GET", "/events/stream", headers=headers) as stream:
         for event in turn(question):
             send(event)
         for received in stream:
@@ -137,12 +137,12 @@ def completions(place: Place, question: Question, *, stream: bool = False) -> Sh
     headers = question.paying
     if question.stop_after:
         return left(place, path, body, question, headers)
-    read = _chunks if stream else _whole
-    message, tokens = read(post(place, path, body, headers))
+    message_of = _chunks if stream else _whole
+    message, tokens = message_of(post(place, path, body, headers))
     while calls := message.get("tool_calls"):
         results = [{"role": "tool", "tool_call_id": c["id"], "content": RESULT} for c in calls]
         history += [message, *results]
-        message, more = read(post(place, path, body, headers))
+        message, more = message_of(post(place, path, body, headers))
         tokens = added(tokens, more)
     return Shown(text=message["content"], tokens=tokens)
 
@@ -158,7 +158,7 @@ def _whole(answer: httpx.Response) -> tuple[dict[str, Any], tuple[int, int, int]
 
 
 def _chunks(answer: httpx.Response) -> tuple[dict[str, Any], tuple[int, int, int]]:
-    chunks = [one for one in data_of(answer) if "signature" not in one]
+    chunks = [frame for frame in data_of(answer) if "signature" not in frame]
     deltas = [chunk["choices"][0]["delta"] for chunk in chunks if chunk["choices"]]
     calls = [call for delta in deltas for call in delta.get("tool_calls", ())]
     message: dict[str, Any] = {
@@ -174,9 +174,9 @@ def _completion_tokens(used: dict[str, int]) -> tuple[int, int, int]:
     return used["prompt_tokens"], used["completion_tokens"], used["total_tokens"]
 
 
-def added(one: tuple[int, int, int], other: tuple[int, int, int]) -> tuple[int, int, int]:
+def added(tokens: tuple[int, int, int], more: tuple[int, int, int]) -> tuple[int, int, int]:
     """Return the tokens of two answers."""
-    return one[0] + other[0], one[1] + other[1], one[2] + other[2]
+    return tokens[0] + more[0], tokens[1] + more[1], tokens[2] + more[2]
 
 
 # --- AG-UI ---
@@ -234,8 +234,8 @@ def spec_tasks(place: Place, question: Question) -> Shown:
     body = {"message": {"role": "user", "parts": parts}}
     if question.stop_after:
         with open_request(place, path, body, question.paying):
-            found = wait_for_text(question.stop_after)
-            ended = place.web.delete(f"{path}/{found.pk}", headers=dict(question.headers))
+            response = wait_for_text(question.stop_after)
+            ended = place.web.delete(f"{path}/{response.pk}", headers=dict(question.headers))
             assert ended.json()["status"] == "canceled"
         return Shown(text=question.stop_after)
     pieces = [e for e in data_of(post(place, path, body, question.paying)) if "parts" in e]

@@ -66,5 +66,5 @@ def _answered(answer: httpx.Response) -> dict[str, Any]:
 
 def _tokens(message: dict[str, Any]) -> tuple[int, int, int]:
     used = message["usage"]
-    read, written = used["input_tokens"], used["output_tokens"]
-    return read, written, read + written
+    input_tokens, output_tokens = used["input_tokens"], used["output_tokens"]
+    return input_tokens, output_tokens, input_tokens + output_tokens

@@ -106,8 +106,8 @@ def wait_for_text(text: str) -> Response:
 def open_request(place: Place, path: str, body: Any, headers: Mapping[str, str]) -> Iterator[None]:
     """Send JSON, and leave at the end of the block without reading the answer."""
     connection = HTTPConnection(place.server.host, place.server.port, timeout=WAIT_SECONDS)
-    shown = {**headers, "Content-Type": "application/json"}
-    connection.request("POST", path, json.dumps(body), shown)
+    all_headers = {**headers, "Content-Type": "application/json"}
+    connection.request("POST", path, json.dumps(body), all_headers)
     try:
         yield
     finally:
@@ -119,6 +119,6 @@ def left(
 ) -> Shown:
     """Send JSON, leave in the middle of the answer, and return what it said until then."""
     with open_request(place, path, body, headers):
-        found = wait_for_text(question.stop_after)
-    wait_until(lambda: not Response.objects.filter(pk=found.pk, finished_at=None).exists())
+        response = wait_for_text(question.stop_after)
+    wait_until(lambda: not Response.objects.filter(pk=response.pk, finished_at=None).exists())
     return Shown(text=question.stop_after)

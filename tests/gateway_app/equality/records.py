@@ -86,14 +86,14 @@ def _plain(value: Any, names: dict[str, str]) -> Any:
     if isinstance(value, dict):
         return {k: _plain(value[k], names) for k in sorted(value) if k not in _OWN}
     if isinstance(value, list):
-        return [_plain(one, names) for one in value]
+        return [_plain(item, names) for item in value]
     if isinstance(value, str):
-        return _ID.sub(lambda found: names.setdefault(found[0], f"id{len(names) + 1}"), value)
+        return _ID.sub(lambda match: names.setdefault(match[0], f"id{len(names) + 1}"), value)
     return value
 
 
-def new_responses(known: set[str]) -> Iterator[Response]:
+def new_responses(seen_ids: set[str]) -> Iterator[Response]:
     """Yield the responses that were not known, the oldest first, and know them."""
-    for response in Response.objects.exclude(pk__in=known).order_by("created_at"):
-        known.add(response.pk)
+    for response in Response.objects.exclude(pk__in=seen_ids).order_by("created_at"):
+        seen_ids.add(response.pk)
         yield response

@@ -60,12 +60,12 @@ def background_responses(place: Place, question: Question) -> Shown:
         wait_for_text(question.stop_after)
         post(place, f"{its_path}/cancel", {}, question.headers)
 
-    def read() -> Answered:
-        found: Answered = place.web.get(its_path, headers=dict(question.headers)).json()
-        return found
+    def read_response() -> Answered:
+        stored: Answered = place.web.get(its_path, headers=dict(question.headers)).json()
+        return stored
 
-    wait_until(lambda: read()["status"] not in {"queued", "in_progress"})
-    answered = read()
+    wait_until(lambda: read_response()["status"] not in {"queued", "in_progress"})
+    answered = read_response()
     return Shown(text=_text(answered), tokens=_tokens(answered))
 
 
@@ -74,8 +74,8 @@ def _answered(answer: httpx.Response) -> Answered:
     if answer.headers["Content-Type"].startswith("text/event-stream"):
         ended: Answered = data_of(answer)[-1]["response"]
         return ended
-    whole: Answered = answer.json()
-    return whole
+    response: Answered = answer.json()
+    return response
 
 
 def _text(answered: Answered) -> str:

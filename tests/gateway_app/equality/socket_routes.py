@@ -110,8 +110,8 @@ def _acp_call(
             text += update["content"]["text"]
             if stop and text == stop:
                 cancel = {"sessionId": params["sessionId"]}
-                asked = {"jsonrpc": "2.0", "method": "session/cancel", "params": cancel}
-                socket.send(json.dumps(asked))
+                call = {"jsonrpc": "2.0", "method": "session/cancel", "params": cancel}
+                socket.send(json.dumps(call))
 
 
 # --- Realtime ---

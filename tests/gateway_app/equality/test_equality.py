@@ -91,32 +91,32 @@ def asked_by_all(
     routes: Mapping[str, Route] = ROUTES,
 ) -> dict[str, Any]:
     """Ask by each of the routes; return what was shown, used, earned and logged, by route."""
-    found: dict[str, Any] = {}
-    known: set[str] = set()
+    records: dict[str, Any] = {}
+    seen_ids: set[str] = set()
     for name, route in routes.items():
         before, question = earned(agent), question_for(name)
-        shown = route.ask(place, question)
+        answer = route.ask(place, question)
         gain = earned(agent) - before
-        responses = list(new_responses(known))
+        responses = list(new_responses(seen_ids))
         used = usage_of(responses)
-        if shown.tokens is not None:
-            kept = (used["input_tokens"], used["output_tokens"], used["total_tokens"])
-            assert shown.tokens == kept, name
-        found[name] = {"text": shown.text, "usage": used, "earned": str(gain)}
+        if answer.tokens is not None:
+            stored_tokens = (used["input_tokens"], used["output_tokens"], used["total_tokens"])
+            assert answer.tokens == stored_tokens, name
+        records[name] = {"text": answer.text, "usage": used, "earned": str(gain)}
         if not question.has_tool:
             (response,) = responses
-            found[name]["log"] = log_of(response.chat_id)
-    return found
+            records[name]["log"] = log_of(response.chat_id)
+    return records
 
 
-def assert_equal(found: dict[str, Any]) -> dict[str, Any]:
+def assert_equal(records: dict[str, Any]) -> dict[str, Any]:
     """Assert that all routes had the outcome of the native one, and return that.
 
     What was earned is what the usage says.
     """
-    native: dict[str, Any] = found[NATIVE]
+    native: dict[str, Any] = records[NATIVE]
     assert native["usage"]["cost"]["total_cost"] == float(native["earned"])
-    assert {name: one for name, one in found.items() if one != native} == {}
+    assert {name: record for name, record in records.items() if record != native} == {}
     return native
 
 
@@ -204,13 +204,17 @@ def test_an_answer_paid_on_a_chain(place: Place, alice: Person, settings: Settin
             paid = signed_payment(place, "dear") if ROUTES[route].has_402 else alice.headers
             return Question(agent="dear", text=TEXT, headers=paid)
 
-        able = {name: one for name, one in ROUTES.items() if one.has_402 or name == NATIVE}
-        found = asked_by_all(place, agent, paying, able)
+        able = {
+            name: able_route
+            for name, able_route in ROUTES.items()
+            if able_route.has_402 or name == NATIVE
+        }
+        records = asked_by_all(place, agent, paying, able)
         assert chain.asked["settle"] == len(able) - 1
-    del found[NATIVE]["log"]  # with the name of its person
-    logs = [one.pop("log") for one in found.values() if "log" in one]
+    del records[NATIVE]["log"]  # with the name of its person
+    logs = [record.pop("log") for record in records.values() if "log" in record]
 
-    assert assert_equal(found)["earned"] == "0.03"
+    assert assert_equal(records)["earned"] == "0.03"
     assert logs == [logs[0]] * len(logs)
 
 
@@ -219,9 +223,9 @@ def signed_payment(place: Place, agent: str) -> dict[str, str]:
     body = {"messages": [{"role": "user", "content": TEXT}]}
     refused = place.web.post(f"/agents/{agent}/chat/completions", json=body)
     demand: Any = decode_payment_required_header(refused.headers["PAYMENT-REQUIRED"])
-    demand.accepts = [one for one in demand.accepts if one.scheme == "exact"]
+    demand.accepts = [offer for offer in demand.accepts if offer.scheme == "exact"]
     client = x402ClientSync()
     client.register("eip155:*", ExactEvmScheme(Account.create()))
-    made = client.create_payment_payload(demand)
-    text = made.model_dump_json(by_alias=True, exclude_none=True)
+    payment = client.create_payment_payload(demand)
+    text = payment.model_dump_json(by_alias=True, exclude_none=True)
     return {"PAYMENT-SIGNATURE": base64.b64encode(text.encode()).decode()}

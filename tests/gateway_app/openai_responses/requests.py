@@ -24,9 +24,9 @@ def respond(
     web: httpx.Client, agent: str, body: dict[str, Any], who: Person | None = None, **headers: str
 ) -> httpx.Response:
     """Send a request to an agent, as a person or a visitor; its input is a greeting by default."""
-    shown = {**(who.headers if who else {}), **headers}
-    asked = {"input": "Hello there", **body}
-    return web.post(f"/agents/{agent}/responses", json=asked, headers=shown)
+    all_headers = {**(who.headers if who else {}), **headers}
+    request = {"input": "Hello there", **body}
+    return web.post(f"/agents/{agent}/responses", json=request, headers=all_headers)
 
 
 def read(
@@ -57,7 +57,7 @@ def events_of(answer: httpx.Response) -> list[dict[str, Any]]:
     return events
 
 
-def written(events: list[dict[str, Any]], kind: str = "response.output_text.delta") -> str:
+def text_of_deltas(events: list[dict[str, Any]], kind: str = "response.output_text.delta") -> str:
     """Return the text that deltas add up to."""
     return "".join(event["delta"] for event in events if event["type"] == kind)
 

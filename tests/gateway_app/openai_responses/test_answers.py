@@ -18,7 +18,7 @@ from tests.gateway_app.openai_responses.requests import (
     respond,
     result,
     text_of,
-    written,
+    text_of_deltas,
 )
 from tests.live_server import shared_chat
 from tests.sessions_app.model_server import called, model_server, said
@@ -48,7 +48,7 @@ def test_an_agent_answers_as_a_response(web: httpx.Client, alice: Person) -> Non
 
 
 def test_a_stream_adds_up_to_the_same_answer(web: httpx.Client) -> None:
-    whole = respond(web, "thinker", {}).json()
+    whole_response = respond(web, "thinker", {}).json()
     events = events_of(respond(web, "thinker", {"stream": True}))
 
     kinds = [event["type"] for event in events if not event["type"].endswith("delta")]
@@ -70,12 +70,12 @@ def test_a_stream_adds_up_to_the_same_answer(web: httpx.Client) -> None:
     ]
     last = events[-1]["response"]
     reasoning, message = last["output"]
-    assert written(events) == text_of(whole) == message["content"][0]["text"]
-    assert written(events, f"{thought}_text.delta") == reasoning["summary"][0]["text"]
-    assert [item["summary"] for item in whole["output"] if item["type"] == "reasoning"] == [
-        reasoning["summary"]
-    ]
-    assert last["usage"] == whole["usage"]
+    assert text_of_deltas(events) == text_of(whole_response) == message["content"][0]["text"]
+    assert text_of_deltas(events, f"{thought}_text.delta") == reasoning["summary"][0]["text"]
+    assert [
+        item["summary"] for item in whole_response["output"] if item["type"] == "reasoning"
+    ] == [reasoning["summary"]]
+    assert last["usage"] == whole_response["usage"]
     done = [e["item"] for e in events if e["type"] == "response.output_item.done"]
     assert done == last["output"]
     assert events[0]["response"]["status"] == "in_progress"
@@ -89,7 +89,7 @@ def test_a_call_of_a_function_ends_the_response_and_its_result_goes_on(
     if stream:
         events = events_of(answer)
         kind = "response.function_call_arguments"
-        assert written(events, f"{kind}.delta") == '{"query":"Hello there"}'
+        assert text_of_deltas(events, f"{kind}.delta") == '{"query":"Hello there"}'
         assert [e["arguments"] for e in events if e["type"] == f"{kind}.done"] == [
             '{"query":"Hello there"}'
         ]
@@ -124,9 +124,14 @@ def test_what_the_servers_tools_said_stays_in_the_conversation(
 
         assert text_of(again) == "Sunny"
         _, reported, *results = model.last["messages"]
-    names = {made["id"]: made["function"]["name"] for made in reported["tool_calls"]}
-    found = {names[made["tool_call_id"]]: made["content"] for made in results}
-    assert found == {"weigh": "5 grams", "search": "rain"}
+    names = {
+        reported_call["id"]: reported_call["function"]["name"]
+        for reported_call in reported["tool_calls"]
+    }
+    results_by_name = {
+        names[tool_result["tool_call_id"]]: tool_result["content"] for tool_result in results
+    }
+    assert results_by_name == {"weigh": "5 grams", "search": "rain"}
 
 
 def test_items_of_all_kinds_reach_the_model(web: httpx.Client, alice: Person) -> None:
@@ -153,12 +158,12 @@ def test_items_of_all_kinds_reach_the_model(web: httpx.Client, alice: Person) ->
         answer = respond(web, "model", {"input": items, "tools": [SEARCH]}, alice)
 
         assert answer.status_code == 200, answer.text
-        sent = model.last["messages"]
-    assert "Be brief." in sent[0]["content"]
-    assert [message["role"] for message in sent[1:]] == ["user", "assistant", "tool", "user"]
-    assert (sent[2]["content"], sent[2]["tool_calls"][0]["id"]) == ("No.", "c")
-    assert sent[3]["content"] == "rain"
-    assert PIXEL in json.dumps(sent[-1])
+        messages = model.last["messages"]
+    assert "Be brief." in messages[0]["content"]
+    assert [message["role"] for message in messages[1:]] == ["user", "assistant", "tool", "user"]
+    assert (messages[2]["content"], messages[2]["tool_calls"][0]["id"]) == ("No.", "c")
+    assert messages[3]["content"] == "rain"
+    assert PIXEL in json.dumps(messages[-1])
 
 
 @pytest.mark.usefixtures("celery_worker_thread")
@@ -168,25 +173,25 @@ def test_pictures_of_an_answer_are_links_that_the_client_may_read(
     content = [{"type": "input_text", "text": "make it black and white"}, PICTURE]
     body = {"input": [{"role": "user", "content": content}]}
 
-    made = respond(web, "studio", body, alice).json()
+    response = respond(web, "studio", body, alice).json()
 
-    url = text_of(made).partition("](")[2].partition(")")[0]
+    url = text_of(response).partition("](")[2].partition(")")[0]
     assert web.get(url).headers["Content-Type"] == "image/png"
-    (asked,) = read(web, f"{made['id']}/input_items", alice).json()["data"]
-    shown = web.get(asked["content"][1]["image_url"])
-    assert (shown.status_code, shown.headers["Content-Type"]) == (200, "image/png")
+    (question,) = read(web, f"{response['id']}/input_items", alice).json()["data"]
+    file = web.get(question["content"][1]["image_url"])
+    assert (file.status_code, file.headers["Content-Type"]) == (200, "image/png")
 
 
 def test_a_failure_is_an_error_an_event_and_a_state(web: httpx.Client, alice: Person) -> None:
-    whole = respond(web, "fail", {}, alice)
+    refused = respond(web, "fail", {}, alice)
     events = events_of(respond(web, "fail", {"stream": True}, alice))
 
-    assert (whole.status_code, whole.json()["error"]["code"]) == (502, "provider_error")
+    assert (refused.status_code, refused.json()["error"]["code"]) == (502, "provider_error")
     last = events[-1]
     assert (last["type"], last["response"]["status"]) == ("response.failed", "failed")
     assert last["response"]["error"]["code"] == "server_error"
-    kept = read(web, last["response"]["id"], alice).json()
-    assert kept == last["response"]
+    stored = read(web, last["response"]["id"], alice).json()
+    assert stored == last["response"]
 
 
 @pytest.mark.parametrize("stream", [False, True])
@@ -212,8 +217,8 @@ def test_a_request_may_join_a_chat_and_is_seen_there(
 
     assert (text_of(answer), answer["conversation"]) == ("Hello there", {"id": chat.pk})
     frames = reader.until("response.done")
-    asked = next(frame for frame in frames if frame["type"] == "message.created")
-    assert asked["message"]["content"] == "Hello there"
+    created = next(frame for frame in frames if frame["type"] == "message.created")
+    assert created["message"]["content"] == "Hello there"
     assert read(web, answer["id"], alice).json() == answer
     more = respond(web, "echo", {"previous_response_id": answer["id"]}, alice)
     assert (more.status_code, more.json()["error"]["param"]) == (400, "previous_response_id")
@@ -228,10 +233,10 @@ def test_a_request_may_join_a_chat_and_is_seen_there(
 def test_every_path_answers_with_and_without_a_slash(
     web: httpx.Client, prefix: str, path: str
 ) -> None:
-    made = web.post(prefix + path, json={"input": "Hello there", "model": "echo"}).json()
+    response = web.post(prefix + path, json={"input": "Hello there", "model": "echo"}).json()
 
-    assert text_of(made) == "Hello there"
-    assert web.get(f"{prefix}{path.rstrip('/')}/{made['id']}").json() == made
+    assert text_of(response) == "Hello there"
+    assert web.get(f"{prefix}{path.rstrip('/')}/{response['id']}").json() == response
 
 
 def test_a_price_is_a_402_before_anything_runs(web: httpx.Client) -> None:
@@ -254,9 +259,9 @@ def test_the_tokens_of_a_file_are_counted_only_for_who_may_read_it(
     ).json()["content_id"]
 
     def count(who: Person, file: str) -> int:
-        said = [{"type": "input_file", "file_id": file}, {"type": "input_text", "text": "Read it"}]
+        parts = [{"type": "input_file", "file_id": file}, {"type": "input_text", "text": "Read it"}]
         conversation = [
-            {"role": "user", "content": said},
+            {"role": "user", "content": parts},
             {"role": "assistant", "content": "Done"},
             {"role": "user", "content": "Thanks"},
         ]
@@ -277,11 +282,11 @@ def test_the_tokens_of_an_input_are_counted_without_asking_the_agent(
     web: httpx.Client, alice: Person, bob: Person
 ) -> None:
     first = respond(web, "echo", {"input": "x" * 400}, alice).json()["id"]
-    known = Response.objects.count()
+    response_count = Response.objects.count()
 
     def count(who: Person = alice, **body: Any) -> httpx.Response:
-        asked = {"input": "Hello there", "model": "echo", **body}
-        return web.post("/v1/responses/input_tokens", json=asked, headers=who.headers)
+        request = {"input": "Hello there", "model": "echo", **body}
+        return web.post("/v1/responses/input_tokens", json=request, headers=who.headers)
 
     plain = count().json()
     assert plain["object"] == "response.input_tokens"
@@ -296,4 +301,4 @@ def test_the_tokens_of_an_input_are_counted_without_asking_the_agent(
     ):
         assert refused.status_code in {400, 404}
         assert refused.json()["error"]["code"]
-    assert Response.objects.count() == known
+    assert Response.objects.count() == response_count

@@ -16,7 +16,7 @@ from tests.gateway_app.openai_responses.requests import (
     read,
     respond,
     text_of,
-    written,
+    text_of_deltas,
 )
 from tests.live_server import quick_agent
 from tests.sessions_app.billing.paid_agents import token_of
@@ -31,10 +31,13 @@ if TYPE_CHECKING:
 
 
 def test_work_in_the_background_goes_on_and_is_cancelled(web: httpx.Client, alice: Person) -> None:
-    made = respond(web, "echo", {"background": True}, alice).json()
-    assert (made["background"], made["status"] in {"in_progress", "completed"}) == (True, True)
-    wait_until(lambda: read(web, made["id"], alice).json()["status"] == "completed")
-    assert text_of(read(web, made["id"], alice).json()) == "Hello there"
+    response = respond(web, "echo", {"background": True}, alice).json()
+    assert (response["background"], response["status"] in {"in_progress", "completed"}) == (
+        True,
+        True,
+    )
+    wait_until(lambda: read(web, response["id"], alice).json()["status"] == "completed")
+    assert text_of(read(web, response["id"], alice).json()) == "Hello there"
 
     slow = respond(web, "slow", {"background": True}, alice).json()
     assert (slow["status"], slow["usage"]) == ("in_progress", None)
@@ -47,7 +50,7 @@ def test_work_in_the_background_goes_on_and_is_cancelled(web: httpx.Client, alic
         web.post(f"/v1/responses/{slow['id']}/cancel", headers=alice.headers).json()
         for _ in range(2)
     ]
-    assert [one["status"] for one in ended] == ["cancelled", "cancelled"]
+    assert [response_body["status"] for response_body in ended] == ["cancelled", "cancelled"]
     assert read(web, slow["id"], alice).json() == ended[0]
     stream = events_of(read(web, slow["id"], alice, stream="true"))
     assert stream[-1]["type"] == "response.incomplete"
@@ -78,12 +81,12 @@ def test_a_stream_goes_on_from_every_place(web: httpx.Client, alice: Person) -> 
         rest = events_of(read(web, response_id, alice, stream="true", starting_after=after))
 
         assert rest[0]["sequence_number"] > after
-        assert written([*seen, *rest]) == written(events)
-        assert written([*seen, *rest], thoughts) == written(events, thoughts)
+        assert text_of_deltas([*seen, *rest]) == text_of_deltas(events)
+        assert text_of_deltas([*seen, *rest], thoughts) == text_of_deltas(events, thoughts)
         assert rest[-1]["response"]["output"] == events[-1]["response"]["output"]
     assert read(web, response_id, alice, stream="true", starting_after=last).text == ""
     inside = events_of(read(web, response_id, alice, stream="true", starting_after=10))
-    assert inside[0]["delta"].startswith(written(events, thoughts)[7:17])
+    assert inside[0]["delta"].startswith(text_of_deltas(events, thoughts)[7:17])
     again = events_of(read(web, response_id, alice, stream="true"))
     assert [e for e in again if e["type"] == "response.output_item.done"] == [
         e for e in events if e["type"] == "response.output_item.done"
@@ -92,17 +95,17 @@ def test_a_stream_goes_on_from_every_place(web: httpx.Client, alice: Person) -> 
 
 @pytest.mark.usefixtures("brisk")
 def test_a_running_response_is_streamed_to_its_end(web: httpx.Client, alice: Person) -> None:
-    made = respond(web, "slow", {"background": True}, alice).json()
-    wait_until(lambda: bool(text_of(read(web, made["id"], alice).json())))
+    response = respond(web, "slow", {"background": True}, alice).json()
+    wait_until(lambda: bool(text_of(read(web, response["id"], alice).json())))
     web.timeout = httpx.Timeout(60)
 
     query: dict[str, str | int] = {"stream": "true", "starting_after": 8}
-    events = events_of(read(web, made["id"], alice, **query))
+    events = events_of(read(web, response["id"], alice, **query))
 
-    whole = text_of(read(web, made["id"], alice).json())
+    full_text = text_of(read(web, response["id"], alice).json())
     assert events[-1]["type"] == "response.completed"
     # Four events come before the text.
-    assert written(events) == whole[5:]
+    assert text_of_deltas(events) == full_text[5:]
 
 
 async def thoughtful(_agent: AgentSpec, _request: LLMRequest) -> AsyncGenerator[Step, None]:
@@ -117,14 +120,14 @@ def test_a_place_among_thoughts_is_refused_while_an_answer_runs(
 ) -> None:
     monkeypatch.setitem(scripts.SCRIPTS, "thoughtful", thoughtful)
     quick_agent("thoughtful", "thoughtful")
-    made = respond(web, "thoughtful", {"background": True}, alice).json()
-    wait_until(lambda: bool(text_of(read(web, made["id"], alice).json())))
+    response = respond(web, "thoughtful", {"background": True}, alice).json()
+    wait_until(lambda: bool(text_of(read(web, response["id"], alice).json())))
 
-    refused = read(web, made["id"], alice, stream="true", starting_after=5)
+    refused = read(web, response["id"], alice, stream="true", starting_after=5)
     assert (refused.status_code, refused.json()["error"]["param"]) == (400, "starting_after")
-    web.post(f"/v1/responses/{made['id']}/cancel", headers=alice.headers)
-    events = events_of(read(web, made["id"], alice, stream="true", starting_after=5))
-    assert written(events) == "Well"
+    web.post(f"/v1/responses/{response['id']}/cancel", headers=alice.headers)
+    events = events_of(read(web, response["id"], alice, stream="true", starting_after=5))
+    assert text_of_deltas(events) == "Well"
     assert events[-1]["response"]["status"] == "cancelled"
 
 
@@ -135,19 +138,19 @@ def test_an_answer_that_needs_a_person_is_refused_or_waits(
     content = [{"type": "input_text", "text": "make it black and white"}, PICTURE]
     body = {"input": [{"role": "user", "content": content}]}
 
-    whole = respond(web, "careful", body, alice)
+    refused = respond(web, "careful", body, alice)
     last = events_of(respond(web, "careful", {**body, "stream": True}, alice))[-1]
-    kept = respond(web, "careful", {**body, "background": True}, alice).json()
+    background_response = respond(web, "careful", {**body, "background": True}, alice).json()
 
-    assert (whole.status_code, whole.json()["error"]["code"]) == (403, "forbidden")
+    assert (refused.status_code, refused.json()["error"]["code"]) == (403, "forbidden")
     assert (last["type"], last["code"]) == ("error", "forbidden")
     assert "edit_picture" in last["message"]
     ended = Response.objects.filter(status="cancelled")
     wait_until(lambda: ended.count() == 2)
-    wait_until(lambda: Response.objects.get(pk=kept["id"]).status == "waiting")
-    assert read(web, kept["id"], alice).json()["status"] == "in_progress"
-    web.post(f"/v1/responses/{kept['id']}/cancel", headers=alice.headers)
-    assert read(web, kept["id"], alice).json()["status"] == "cancelled"
+    wait_until(lambda: Response.objects.get(pk=background_response["id"]).status == "waiting")
+    assert read(web, background_response["id"], alice).json()["status"] == "in_progress"
+    web.post(f"/v1/responses/{background_response['id']}/cancel", headers=alice.headers)
+    assert read(web, background_response["id"], alice).json()["status"] == "cancelled"
 
 
 def test_a_payment_header_pays_once_for_a_request_and_its_repeat(

@@ -89,12 +89,12 @@ def test_what_cannot_be_read_is_refused_with_its_place(web: httpx.Client, alice:
 
 
 def test_a_predecessor_and_a_chat_exclude_each_other(web: httpx.Client, alice: Person) -> None:
-    made = respond(web, "echo", {}, alice)
-    body = {"previous_response_id": made.json()["id"]}
+    predecessor = respond(web, "echo", {}, alice)
+    body = {"previous_response_id": predecessor.json()["id"]}
 
     for answer in (
-        respond(web, "echo", {**body, "conversation": made.headers["X-Chat-Id"]}, alice),
-        respond(web, "echo", body, alice, **{"X-Chat-Id": made.headers["X-Chat-Id"]}),
+        respond(web, "echo", {**body, "conversation": predecessor.headers["X-Chat-Id"]}, alice),
+        respond(web, "echo", body, alice, **{"X-Chat-Id": predecessor.headers["X-Chat-Id"]}),
     ):
         assert (answer.status_code, answer.json()["error"]["param"]) == (
             400,
@@ -103,15 +103,15 @@ def test_a_predecessor_and_a_chat_exclude_each_other(web: httpx.Client, alice: P
 
 
 def test_queries_have_bounds(web: httpx.Client, alice: Person) -> None:
-    made = respond(web, "echo", {}, alice).json()["id"]
+    response_id = respond(web, "echo", {}, alice).json()["id"]
 
     for path, query, param in (
-        (made, {"stream": "perhaps"}, "stream"),
-        (made, {"stream": "true", "starting_after": "-1"}, "starting_after"),
-        (f"{made}/input_items", {"limit": "0"}, "limit"),
-        (f"{made}/input_items", {"limit": "101"}, "limit"),
-        (f"{made}/input_items", {"order": "up"}, "order"),
-        (f"{made}/input_items", {"after": "msg_x"}, "after"),
+        (response_id, {"stream": "perhaps"}, "stream"),
+        (response_id, {"stream": "true", "starting_after": "-1"}, "starting_after"),
+        (f"{response_id}/input_items", {"limit": "0"}, "limit"),
+        (f"{response_id}/input_items", {"limit": "101"}, "limit"),
+        (f"{response_id}/input_items", {"order": "up"}, "order"),
+        (f"{response_id}/input_items", {"after": "msg_x"}, "after"),
     ):
         answer = read(web, path, alice, **query)
         assert (answer.status_code, answer.json()["error"]["param"]) == (400, param)

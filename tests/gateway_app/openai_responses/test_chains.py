@@ -68,16 +68,16 @@ def test_a_chain_has_no_deleted_message_and_edited_ones_as_they_are(
         inline = [{**first["output"][0], "role": "assistant"}, {"role": "user", "content": "c"}]
         third = respond(web, "model", {"input": inline}, alice).json()
         assert [m["content"] for m in model.last["messages"]][-2:] == ["One", "c"]
-        asked = Message.objects.get(response_id="", content="a")
-        path = f"/api/v1/messages/{asked.pk}"
+        question = Message.objects.get(response_id="", content="a")
+        path = f"/api/v1/messages/{question.pk}"
         edited = web.patch(path, json={"content": "A"}, headers=alice.headers)
         said_one = Message.objects.get(response_id=first["id"])
         deleted = web.delete(f"/api/v1/messages/{said_one.pk}", headers=alice.headers)
         assert (edited.status_code, deleted.status_code) == (200, 204)
 
         for answer, before in ((second, ["A", "b", "Two"]), (third, ["c", "Three"])):
-            shown = read(web, f"{answer['id']}/input_items", alice, order="asc").json()["data"]
-            assert [item["content"][0]["text"] for item in shown] == before[:-1]
+            items = read(web, f"{answer['id']}/input_items", alice, order="asc").json()["data"]
+            assert [item["content"][0]["text"] for item in items] == before[:-1]
             more = {"previous_response_id": answer["id"], "input": "more"}
             last = respond(web, "model", more, alice).json()
             words = [message["content"] for message in model.last["messages"]]
@@ -86,8 +86,8 @@ def test_a_chain_has_no_deleted_message_and_edited_ones_as_they_are(
         # What is kept of the last one is deleted as well.
         assert web.delete(path, headers=alice.headers).status_code == 204
         answer = respond(web, "model", {"previous_response_id": second["id"], "input": "x"}, alice)
-        shown = read(web, f"{answer.json()['id']}/input_items", alice, order="asc").json()["data"]
-    assert [item["content"][0]["text"] for item in shown] == ["b", "Two", "x"]
+        items = read(web, f"{answer.json()['id']}/input_items", alice, order="asc").json()["data"]
+    assert [item["content"][0]["text"] for item in items] == ["b", "Two", "x"]
     assert "One" not in read(web, last["id"], alice).text
 
 
@@ -168,14 +168,14 @@ def test_references_are_items_of_stored_answers(
 def test_references_count_as_often_as_they_are_there(web: httpx.Client, alice: Person) -> None:
     (large,) = respond(web, "echo", {"input": "x" * 200_000}, alice).json()["output"]
     reference = {"type": "item_reference", "id": large["id"]}
-    asked = {"role": "user", "content": "And now?"}
+    question = {"role": "user", "content": "And now?"}
 
-    refused = respond(web, "echo", {"input": [*[reference] * 400, asked]}, alice)
+    refused = respond(web, "echo", {"input": [*[reference] * 400, question]}, alice)
 
     assert (refused.status_code, refused.json()["error"]["code"]) == (400, "event_too_large")
     assert refused.json()["error"]["param"] == "input"
-    taken = respond(web, "echo", {"input": [reference, reference, asked]}, alice)
-    assert text_of(taken.json()) == "And now?"
+    accepted = respond(web, "echo", {"input": [reference, reference, question]}, alice)
+    assert text_of(accepted.json()) == "And now?"
 
 
 def test_referenced_answers_are_read_up_to_a_size(
@@ -217,13 +217,13 @@ def test_a_planted_origin_shows_no_text_of_a_chat_that_the_person_left(
     chat = shared_chat(alice, bob, agents=("echo",))
     body = {"content": "@echo draft", "wait": 20}
     path = f"/api/v1/chats/{chat.pk}/messages"
-    asked = web.post(path, json=body, headers=alice.headers).json()
-    foreign = asked["responses"][0]["id"]
+    sent_body = web.post(path, json=body, headers=alice.headers).json()
+    foreign = sent_body["responses"][0]["id"]
     history = [("user", "x"), ("assistant", "y"), ("user", "z")]
     items = [{"role": role, "content": text} for role, text in history]
-    own = respond(web, "echo", {"input": items}, bob)
+    response = respond(web, "echo", {"input": items}, bob)
     planted = {"store": True, "model": "echo", "metadata": {}, "origins": [[0, foreign, False]]}
-    overwrite(dial(bob), own.headers["X-Session-Id"], planted)
+    overwrite(dial(bob), response.headers["X-Session-Id"], planted)
     for is_member, seen in ((True, "secret 1"), (False, "x")):
         if not is_member:
             left = web.delete(
@@ -232,24 +232,24 @@ def test_a_planted_origin_shows_no_text_of_a_chat_that_the_person_left(
             )
             assert left.status_code == 204, left.text
         edit = {"content": "secret 1" if is_member else "secret 2"}
-        message = f"/api/v1/messages/{asked['message']['id']}"
+        message = f"/api/v1/messages/{sent_body['message']['id']}"
         assert web.patch(message, json=edit, headers=alice.headers).status_code == 200
-        shown = read(web, f"{own.json()['id']}/input_items", bob).json()["data"]
-        assert shown[-1]["content"][0]["text"] == seen
+        shown_items = read(web, f"{response.json()['id']}/input_items", bob).json()["data"]
+        assert shown_items[-1]["content"][0]["text"] == seen
 
 
 def test_a_spoilt_extension_breaks_no_read(web: httpx.Client, dial: Dial, alice: Person) -> None:
     for spoilt in ({"store": True, "origins": "x"}, {"store": True, "origins": [[1]], "tools": 7}):
-        own = respond(web, "echo", {}, alice)
-        overwrite(dial(alice), own.headers["X-Session-Id"], spoilt)
+        response = respond(web, "echo", {}, alice)
+        overwrite(dial(alice), response.headers["X-Session-Id"], spoilt)
 
-        assert text_of(read(web, own.json()["id"], alice).json()) == "Hello there"
-        assert read(web, f"{own.json()['id']}/input_items", alice).status_code == 200
+        assert text_of(read(web, response.json()["id"], alice).json()) == "Hello there"
+        assert read(web, f"{response.json()['id']}/input_items", alice).status_code == 200
     for nothing in ("x", [1], 7):
-        own = respond(web, "echo", {}, alice)
-        overwrite(dial(alice), own.headers["X-Session-Id"], nothing)
+        response = respond(web, "echo", {}, alice)
+        overwrite(dial(alice), response.headers["X-Session-Id"], nothing)
 
-        assert read(web, own.json()["id"], alice).status_code == 404
+        assert read(web, response.json()["id"], alice).status_code == 404
 
 
 def overwrite(client: UampClient, session_id: str, extension: Any) -> None:

@@ -176,10 +176,14 @@ def test_a_turn_of_codex_calls_its_tools(web: httpx.Client, alice: Person) -> No
     assert offered["apply_patch"]["parameters"]["required"] == ["input"]
     (answer,) = done(second)
     assert answer["content"][0]["text"] == "It is mended."
-    *_, before, one, two, three, picture = model.last["messages"]
+    *_, before, shell_result, patch_result, picture_result, picture = model.last["messages"]
     assert [call["function"]["name"] for call in before["tool_calls"]] == list(offered)
     assert json.loads(before["tool_calls"][1]["function"]["arguments"]) == {"input": patch}
-    assert [each["content"] for each in (one, two, three)] == ["a.py", "Done", "a picture"]
+    assert [each["content"] for each in (shell_result, patch_result, picture_result)] == [
+        "a.py",
+        "Done",
+        "a picture",
+    ]
     assert (picture["role"], picture["content"][-1]["type"]) == ("user", "image_url")
 
 
@@ -189,16 +193,18 @@ def test_a_response_shows_its_tools_as_they_were_sent(web: httpx.Client, alice: 
         body = request(
             store=True, stream=False, tool_choice={"type": "custom", "name": PATCH["name"]}
         )
-        asked = respond(web, "model", body, alice).json()
-        (call,) = asked["output"]
+        response = respond(web, "model", body, alice).json()
+        (call,) = response["output"]
         result = {"type": "custom_tool_call_output", "call_id": call["call_id"], "output": "done"}
-        follow = request(store=True, stream=False, previous_response_id=asked["id"], input=[result])
+        follow = request(
+            store=True, stream=False, previous_response_id=response["id"], input=[result]
+        )
         answer = respond(web, "model", follow, alice).json()
-        (again,) = read(web, asked["id"], alice).json()["output"]
+        (again,) = read(web, response["id"], alice).json()["output"]
         items = read(web, f"{answer['id']}/input_items", alice, order="asc", limit=100).json()
 
-    assert asked["tools"] == [SHELL, PATCH, ORDERS]
-    assert asked["tool_choice"] == {"type": "custom", "name": "apply_patch"}
+    assert response["tools"] == [SHELL, PATCH, ORDERS]
+    assert response["tool_choice"] == {"type": "custom", "name": "apply_patch"}
     assert (call["type"], call["input"]) == ("custom_tool_call", "x")
     assert again == call
     assert text_of(answer) == "ok"
@@ -207,7 +213,7 @@ def test_a_response_shows_its_tools_as_they_were_sent(web: httpx.Client, alice: 
 
 
 @pytest.mark.parametrize(
-    ("arguments", "shown"),
+    ("arguments", "expected"),
     [
         ('{"input": "a\\nb"}', "a\nb"),
         ('{"input": 7}', '{"input": 7}'),
@@ -218,8 +224,8 @@ def test_a_response_shows_its_tools_as_they_were_sent(web: httpx.Client, alice: 
     ],
     ids=["text", "number", "another member", "no JSON", "list", "deep"],
 )
-def test_odd_arguments_of_a_custom_tool_are_shown_whole(arguments: str, shown: str) -> None:
-    assert custom_input(arguments) == shown
+def test_odd_arguments_of_a_custom_tool_are_shown_whole(arguments: str, expected: str) -> None:
+    assert custom_input(arguments) == expected
 
 
 @pytest.mark.sampled(3)

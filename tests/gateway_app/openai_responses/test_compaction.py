@@ -39,26 +39,26 @@ CONVERSATION = [
 
 
 @pytest.fixture
-def shown(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+def prompts(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     """Give what the model of `noter` was shown, a list of texts for each request."""
-    seen: list[list[str]] = []
+    texts_by_request: list[list[str]] = []
 
     async def note(_agent: AgentSpec, request: LLMRequest) -> AsyncGenerator[Step, None]:
-        seen.append([message.text for message in request.messages])
+        texts_by_request.append([message.text for message in request.messages])
         yield Text(SUMMARY)
 
     monkeypatch.setitem(scripts.SCRIPTS, "noter", note)
-    return seen
+    return texts_by_request
 
 
 def compact(web: httpx.Client, who: Person, **body: Any) -> httpx.Response:
     """Ask for a summary of a conversation."""
-    asked = {"model": "noter", "input": CONVERSATION, **body}
-    return web.post("/v1/responses/compact", json=asked, headers=who.headers)
+    request = {"model": "noter", "input": CONVERSATION, **body}
+    return web.post("/v1/responses/compact", json=request, headers=who.headers)
 
 
 def test_a_summary_and_the_users_messages_stand_for_a_conversation(
-    web: httpx.Client, alice: Person, shown: list[list[str]]
+    web: httpx.Client, alice: Person, prompts: list[list[str]]
 ) -> None:
     quick_agent("noter", "noter")
     answer = compact(web, alice, instructions="Write English.")
@@ -67,39 +67,39 @@ def test_a_summary_and_the_users_messages_stand_for_a_conversation(
     first, second, summary = body["output"]
 
     assert body["object"] == "response.compaction"
-    assert [one["content"][0]["text"] for one in (first, second)] == [
+    assert [item["content"][0]["text"] for item in (first, second)] == [
         "I am Ada.",
         "What is my name?",
     ]
     assert (summary["type"], SUMMARY in str(summary)) == ("compaction", False)
     assert body["usage"]["output_tokens"] > 0
-    assert shown[0][-1].startswith("Summarise our conversation")
+    assert prompts[0][-1].startswith("Summarise our conversation")
     assert read(web, body["id"], alice).status_code == 404
 
     again = [*body["output"], {"role": "user", "content": "Go on."}]
     assert text_of(respond(web, "noter", {"input": again}, alice).json()) == SUMMARY
-    *_, of_summary, last = shown[-1]
+    *_, of_summary, last = prompts[-1]
     assert (SUMMARY in of_summary, last) == (True, "Go on.")
     # A second summary replaces the first one.
     twice = compact(web, alice, input=again).json()["output"]
-    assert [one["type"] for one in twice] == ["message"] * 3 + ["compaction"]
+    assert [item["type"] for item in twice] == ["message"] * 3 + ["compaction"]
 
 
 def test_a_stored_response_is_the_beginning_of_the_conversation(
-    web: httpx.Client, alice: Person, shown: list[list[str]]
+    web: httpx.Client, alice: Person, prompts: list[list[str]]
 ) -> None:
     quick_agent("noter", "noter")
-    begun = respond(web, "noter", {"input": "I am Ada."}, alice).json()
+    predecessor = respond(web, "noter", {"input": "I am Ada."}, alice).json()
 
-    body = compact(web, alice, input="And now?", previous_response_id=begun["id"]).json()
+    body = compact(web, alice, input="And now?", previous_response_id=predecessor["id"]).json()
 
-    texts = [one["content"][0]["text"] for one in body["output"][:-1]]
+    texts = [item["content"][0]["text"] for item in body["output"][:-1]]
     assert texts == ["I am Ada.", "And now?"]
-    assert shown[-1][:2] == ["I am Ada.", SUMMARY]
+    assert prompts[-1][:2] == ["I am Ada.", SUMMARY]
 
 
 def test_a_summary_costs_what_an_answer_costs(
-    web: httpx.Client, alice: Person, shown: list[list[str]]
+    web: httpx.Client, alice: Person, prompts: list[list[str]]
 ) -> None:
     agent = priced("noter", "noter", per_answer="0.2")
     demand = compact(web, alice)
@@ -110,7 +110,7 @@ def test_a_summary_costs_what_an_answer_costs(
     answer = web.post("/v1/responses/compact", json=body, headers=headers)
 
     assert answer.status_code == 200, answer.text
-    assert (earned(agent), len(shown)) == ("0.2", 1)
+    assert (earned(agent), len(prompts)) == ("0.2", 1)
     assert clean()
 
 
@@ -129,39 +129,39 @@ def test_a_summary_ends_with_its_client_unless_a_key_can_ask_again(
 
 
 def test_a_summary_is_for_who_asked_for_it(
-    web: httpx.Client, alice: Person, bob: Person, shown: list[list[str]]
+    web: httpx.Client, alice: Person, bob: Person, prompts: list[list[str]]
 ) -> None:
     quick_agent("noter", "noter")
-    made = compact(web, alice).json()["output"][-1]
+    summary = compact(web, alice).json()["output"][-1]
     visitors = web.post("/v1/responses/compact", json={"model": "noter", "input": CONVERSATION})
     for item, who, status in (
-        (made, alice.headers, 200),
-        (made, bob.headers, 400),
-        (made, {}, 400),
+        (summary, alice.headers, 200),
+        (summary, bob.headers, 400),
+        (summary, {}, 400),
         (visitors.json()["output"][-1], alice.headers, 400),
         (visitors.json()["output"][-1], {}, 200),
     ):
-        asked = {"model": "noter", "input": [item, {"role": "user", "content": "Go on."}]}
-        answer = web.post("/v1/responses", json=asked, headers=who)
+        request = {"model": "noter", "input": [item, {"role": "user", "content": "Go on."}]}
+        answer = web.post("/v1/responses", json=request, headers=who)
         assert answer.status_code == status, answer.text
 
 
 def test_what_cannot_be_compacted_is_refused(
-    web: httpx.Client, alice: Person, shown: list[list[str]]
+    web: httpx.Client, alice: Person, prompts: list[list[str]]
 ) -> None:
     quick_agent("noter", "noter")
     chat = shared_chat(alice)
-    made = compact(web, alice).json()["output"][-1]
+    summary = compact(web, alice).json()["output"][-1]
     count = Response.objects.count()
-    forged = {**made, "encrypted_content": made["encrypted_content"][:-8] + "AAAAAAA="}
+    forged = {**summary, "encrypted_content": summary["encrypted_content"][:-8] + "AAAAAAA="}
     for body in ({"conversation": chat.pk}, {"input": None}, {"model": "missing"}):
         assert compact(web, alice, **body).status_code in {400, 404}, body
-    for item in (forged, {"type": "compaction"}, {**made, "encrypted_content": 7}):
+    for item in (forged, {"type": "compaction"}, {**summary, "encrypted_content": 7}):
         refused = respond(web, "noter", {"input": [item]}, alice)
         assert refused.status_code == 400, refused.text
     # The chat of a conversation is whole.
     path = f"/v1/conversations/{chat.pk}/items"
-    refused = web.post(path, json={"items": [made]}, headers=alice.headers)
+    refused = web.post(path, json={"items": [summary]}, headers=alice.headers)
     assert refused.status_code == 400, refused.text
     assert Response.objects.count() == count
 

@@ -28,8 +28,10 @@ class Caller:
         self, method: str, path: str, body: Any = None, *, status: int = 200, **headers: str
     ) -> Any:
         """Send a request and return the body of its answer, which has this status."""
-        sent = {**self.headers, **{name.replace("_", "-"): v for name, v in headers.items()}}
-        answer = self.web.request(method, f"/v1/conversations{path}", json=body, headers=sent)
+        all_headers = {**self.headers, **{name.replace("_", "-"): v for name, v in headers.items()}}
+        answer = self.web.request(
+            method, f"/v1/conversations{path}", json=body, headers=all_headers
+        )
         assert answer.status_code == status, answer.text
         return answer.json()
 
@@ -41,14 +43,14 @@ def text_of(item: dict[str, Any]) -> str:
 
 def test_a_conversation_is_a_chat_that_agents_answer_in(web: httpx.Client, alice: Person) -> None:
     call = Caller(web, alice)
-    made = call("POST", "", {"metadata": {"topic": "cats"}, "items": [USER]})
-    assert made == {
-        "id": made["id"],
+    conversation = call("POST", "", {"metadata": {"topic": "cats"}, "items": [USER]})
+    assert conversation == {
+        "id": conversation["id"],
         "object": "conversation",
-        "created_at": made["created_at"],
+        "created_at": conversation["created_at"],
         "metadata": {"topic": "cats"},
     }
-    chat = Chat.objects.get(pk=made["id"])
+    chat = Chat.objects.get(pk=conversation["id"])
     assert not Response.objects.exists()
     path = f"/{chat.pk}"
 
@@ -57,11 +59,11 @@ def test_a_conversation_is_a_chat_that_agents_answer_in(web: httpx.Client, alice
     assert answer.status_code == 200, answer.text
     output = answer.json()["output"]
     members = Participant.objects.filter(chat=chat, agent__isnull=False)
-    assert [one.agent.name for one in members if one.agent] == ["thinker"]
+    assert [member.agent.name for member in members if member.agent] == ["thinker"]
 
     page = call("GET", f"{path}/items?order=asc")
-    said = [(one["type"], one.get("role"), text_of(one)) for one in page["data"]]
-    assert said[:2] == [("message", "user", "Hello there"), ("message", "user", "And again")]
+    texts = [(entry["type"], entry.get("role"), text_of(entry)) for entry in page["data"]]
+    assert texts[:2] == [("message", "user", "Hello there"), ("message", "user", "And again")]
     # The items of an answer are those of its response.
     assert page["data"][2:] == output
     assert [item["type"] for item in output] == ["reasoning", "message"]
@@ -71,11 +73,11 @@ def test_a_conversation_is_a_chat_that_agents_answer_in(web: httpx.Client, alice
         ids: list[str] = []
         after = ""
         while True:
-            one = call("GET", f"{path}/items?limit=1&order={order}{after}")
-            ids += [item["id"] for item in one["data"]]
-            if not one["has_more"]:
+            batch = call("GET", f"{path}/items?limit=1&order={order}{after}")
+            ids += [item["id"] for item in batch["data"]]
+            if not batch["has_more"]:
                 return ids
-            after = f"&after={one['last_id']}"
+            after = f"&after={batch['last_id']}"
 
     ids = [item["id"] for item in page["data"]]
     assert (walk("asc"), walk("desc")) == (ids, ids[::-1])
@@ -100,14 +102,14 @@ def test_items_are_added_once_and_not_answered(web: httpx.Client, alice: Person)
         call("POST", "", {"metadata": {"n": n}}, Idempotency_Key="a") for n in ("1", "1", "2")
     )
     assert (again, other["id"] == first["id"]) == (first, False)
-    made = web.post("/agents/echo/v1/conversations", headers=alice.headers).json()
-    path = f"/{made['id']}/items"
+    conversation = web.post("/agents/echo/v1/conversations", headers=alice.headers).json()
+    path = f"/{conversation['id']}/items"
     two = [USER, {"role": "user", "content": [{"type": "input_text", "text": "@echo you too"}]}]
     for _ in range(2):
         added = call("POST", path, {"items": two}, Idempotency_Key="b")
         assert [text_of(item) for item in added["data"]] == ["Hello there", "@echo you too"]
         assert added["last_id"] == added["data"][1]["id"]
-    assert Message.objects.filter(chat=made["id"]).count() == 2
+    assert Message.objects.filter(chat=conversation["id"]).count() == 2
     assert not Response.objects.exists()
 
 

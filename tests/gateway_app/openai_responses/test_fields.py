@@ -147,11 +147,11 @@ def test_ignored_fields_change_nothing(web: httpx.Client) -> None:
 def test_used_fields_reach_the_model(web: httpx.Client, alice: Person) -> None:
     with model_server(said('{"n": 1}')) as model:
         model.agent()
-        for name, sent in SENT.items():
+        for name, members in SENT.items():
             answer = respond(web, "model", {**BESIDE.get(name, {}), name: FIELDS[name]}, alice)
 
             assert answer.status_code == 200, answer.text
-            for member, value in sent.items():
+            for member, value in members.items():
                 assert (name, model.last[member]) == (name, value)
 
 
@@ -162,18 +162,18 @@ def test_used_fields_are_repeated_in_the_answer(web: httpx.Client, alice: Person
     body = {name: FIELDS[name] for name in names}
     with model_server(said('{"n": 1}')) as model:
         model.agent()
-        whole = respond(web, "model", {**body, "tools": [SEARCH]}, alice).json()
+        response = respond(web, "model", {**body, "tools": [SEARCH]}, alice).json()
         assert "Be kind." in str(model.last["messages"][0])
         assert [tool["function"]["name"] for tool in model.last["tools"]] == ["search"]
     stream = events_of(respond(web, "echo", {"stream": True, "conversation": chat.pk}, alice))
 
-    text = whole.pop("text")
-    assert {name: whole[name] for name in names if name != "text"} == {
+    text = response.pop("text")
+    assert {name: response[name] for name in names if name != "text"} == {
         name: value for name, value in body.items() if name != "text"
     }
     assert (text["format"]["schema"], text["verbosity"]) == (SCHEMA, "low")
     assert (text["format"]["name"], text["format"]["strict"]) == ("found", True)
-    assert whole["tools"][0]["parameters"] == SEARCH["parameters"]
+    assert response["tools"][0]["parameters"] == SEARCH["parameters"]
     assert stream[0]["response"]["conversation"] == {"id": chat.pk}
 
 

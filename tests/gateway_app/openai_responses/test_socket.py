@@ -86,9 +86,9 @@ def test_a_socket_streams_the_events_of_http(
         event["sequence_number"] for event in events
     )
     assert text_of(events[-1]["response"]) == text_of(of_http[-1]["response"])
-    kept = read(web, events[-1]["response"]["id"], alice).json()
-    assert kept["output"] == events[-1]["response"]["output"]
-    assert (kept["model"], kept["usage"]) == ("m", events[-1]["response"]["usage"])
+    stored = read(web, events[-1]["response"]["id"], alice).json()
+    assert stored["output"] == events[-1]["response"]["output"]
+    assert (stored["model"], stored["usage"]) == ("m", events[-1]["response"]["usage"])
 
 
 def kinds(events: list[dict[str, Any]]) -> list[str]:
@@ -163,10 +163,10 @@ def test_an_answer_that_outgrew_its_payment_ends_with_an_error(
     agent = priced("dear", "long", output_per_1k="1")
     agent.max_output_tokens = 100
     agent.save()
-    made = issuance.issue(
+    issued_token = issuance.issue(
         key="token", user_id=rich(alice).user.pk, amount=usd("0.3"), expires_in=600
     )
-    with responses(demo, alice, **{"X-Payment-Token": made.token}) as client:
+    with responses(demo, alice, **{"X-Payment-Token": issued_token.token}) as client:
         client.send({"type": "response.create", "model": "dear", "input": "Hello there"})
         events = client.events()
         assert "response.output_text.delta" in kinds(events)

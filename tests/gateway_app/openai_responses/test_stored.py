@@ -36,62 +36,62 @@ if TYPE_CHECKING:
 def test_a_response_is_read_by_its_caller_alone(
     web: httpx.Client, alice: Person, bob: Person
 ) -> None:
-    made = respond(web, "echo", {"instructions": "Be kind.", "temperature": 0.5}, alice).json()
+    response = respond(web, "echo", {"instructions": "Be kind.", "temperature": 0.5}, alice).json()
 
-    assert read(web, made["id"], alice).json() == made
-    assert (made["instructions"], made["temperature"]) == ("Be kind.", 0.5)
+    assert read(web, response["id"], alice).json() == response
+    assert (response["instructions"], response["temperature"]) == ("Be kind.", 0.5)
     for other in (bob, None):
-        missing = read(web, made["id"], other)
+        missing = read(web, response["id"], other)
         assert (missing.status_code, missing.json()["error"]["type"]) == (404, "not_found_error")
     for unknown in ("resp_" + "0" * 32, "x" * 300, "resp_" + "g" * 32):
         assert read(web, unknown, alice).status_code == 404
-    elsewhere = web.get(f"/agents/thinker/responses/{made['id']}", headers=alice.headers)
+    elsewhere = web.get(f"/agents/thinker/responses/{response['id']}", headers=alice.headers)
     assert elsewhere.status_code == 404
-    refused = web.delete(f"/v1/responses/{made['id']}", headers=alice.headers)
+    refused = web.delete(f"/v1/responses/{response['id']}", headers=alice.headers)
     assert (refused.status_code, refused.headers["Allow"]) == (405, "GET, HEAD")
-    assert read(web, made["id"], alice).status_code == 200
+    assert read(web, response["id"], alice).status_code == 200
 
 
 def test_a_response_has_one_time_whenever_it_is_shown(web: httpx.Client, alice: Person) -> None:
     key = {"Idempotency-Key": "1"}
-    made = respond(web, "echo", {}, alice, **key).json()
+    response = respond(web, "echo", {}, alice, **key).json()
     began = timezone.now() - timedelta(hours=1)
-    Response.objects.filter(pk=made["id"]).update(created_at=began)
+    Response.objects.filter(pk=response["id"]).update(created_at=began)
 
     again = respond(web, "echo", {}, alice, **key).json()
 
-    assert again == {**made, "created_at": int(began.timestamp())}
-    assert read(web, made["id"], alice).json() == again
+    assert again == {**response, "created_at": int(began.timestamp())}
+    assert read(web, response["id"], alice).json() == again
 
 
 def test_who_has_left_a_chat_reads_nothing_of_it_any_more(
     web: httpx.Client, alice: Person, bob: Person
 ) -> None:
     chat = shared_chat(alice, bob)
-    made = respond(web, "echo", {"conversation": chat.pk}, bob).json()
-    assert read(web, made["id"], bob).status_code == 200
+    response = respond(web, "echo", {"conversation": chat.pk}, bob).json()
+    assert read(web, response["id"], bob).status_code == 200
 
     left = Participant.objects.filter(chat=chat, user=bob.user)
     left.update(left_at=timezone.now())
 
-    assert read(web, made["id"], bob).status_code == 404
-    assert read(web, f"{made['id']}/input_items", bob).status_code == 404
+    assert read(web, response["id"], bob).status_code == 404
+    assert read(web, f"{response['id']}/input_items", bob).status_code == 404
 
 
 def test_a_visitor_finds_a_response_by_its_id(web: httpx.Client) -> None:
-    made = respond(web, "echo", {}).json()
+    response = respond(web, "echo", {}).json()
 
-    assert read(web, made["id"]).json() == made
-    again = respond(web, "echo", {"previous_response_id": made["id"], "input": "Again"}).json()
+    assert read(web, response["id"]).json() == response
+    again = respond(web, "echo", {"previous_response_id": response["id"], "input": "Again"}).json()
     assert text_of(again) == "Again"
 
 
 def test_what_is_not_stored_cannot_be_read_and_goes(web: httpx.Client, alice: Person) -> None:
-    made = respond(web, "echo", {"store": False}, alice).json()
+    response = respond(web, "echo", {"store": False}, alice).json()
 
-    assert (text_of(made), made["store"]) == ("Hello there", False)
-    assert read(web, made["id"], alice).status_code == 404
-    more = respond(web, "echo", {"previous_response_id": made["id"]}, alice)
+    assert (text_of(response), response["store"]) == ("Hello there", False)
+    assert read(web, response["id"], alice).status_code == 404
+    more = respond(web, "echo", {"previous_response_id": response["id"]}, alice)
     assert more.json()["error"]["code"] == "previous_response_not_found"
     let_a_day_go_by()
     assert retention.sweep() == 1
@@ -123,10 +123,10 @@ def test_a_conversation_has_a_bound(web: httpx.Client, alice: Person) -> None:
 
 def test_a_client_that_leaves_ends_its_own_answer(demo: ServerAddress, alice: Person) -> None:
     with httpx.Client(base_url=demo.http, timeout=15, trust_env=False) as client:
-        asked = {"input": "Hello", "stream": True}
+        body = {"input": "Hello", "stream": True}
         for more, status in (({}, "cancelled"), ({"background": True}, "in_progress")):
             with client.stream(
-                "POST", "/agents/slow/responses", json={**asked, **more}, headers=alice.headers
+                "POST", "/agents/slow/responses", json={**body, **more}, headers=alice.headers
             ) as stream:
                 next(stream.iter_lines())
             newest = Response.objects.order_by("-created_at")
@@ -143,20 +143,20 @@ def test_the_same_request_under_a_key_has_the_same_answer(
     answers = [respond(web, "echo", body, alice, **{"Idempotency-Key": "1"}) for _ in range(2)]
 
     if stream:
-        made = [events_of(answer)[-1]["response"] for answer in answers]
+        responses = [events_of(answer)[-1]["response"] for answer in answers]
     else:
-        made = [answer.json() for answer in answers]
-    assert made[0]["id"] == made[1]["id"]
-    assert text_of(made[1]) == "Again"
+        responses = [answer.json() for answer in answers]
+    assert responses[0]["id"] == responses[1]["id"]
+    assert text_of(responses[1]) == "Again"
     assert Response.objects.count() == 2
 
 
 def test_the_session_of_a_request_has_little_of_it(web: httpx.Client, alice: Person) -> None:
     respond(web, "tool-user", {"tools": [SEARCH], "metadata": {"a": "b"}}, alice)
 
-    kept = Session.objects.get().config["extensions"]["openai_responses"]
-    assert kept["metadata"] == {"a": "b"}
-    assert "tools" not in kept
+    extension = Session.objects.get().config["extensions"]["openai_responses"]
+    assert extension["metadata"] == {"a": "b"}
+    assert "tools" not in extension
 
 
 @pytest.mark.parametrize("is_known", [True, False])
@@ -164,14 +164,14 @@ def test_a_picture_stays_in_the_conversation(
     web: httpx.Client, alice: Person, *, is_known: bool
 ) -> None:
     who = alice if is_known else None
-    asked = [{"role": "user", "content": [{"type": "input_text", "text": "Look"}, PICTURE]}]
+    question = [{"role": "user", "content": [{"type": "input_text", "text": "Look"}, PICTURE]}]
     with model_server(said("A dot")) as model:
         model.agent()
-        first = respond(web, "model", {"input": asked}, who)
+        first = respond(web, "model", {"input": question}, who)
         more = {"previous_response_id": first.json()["id"], "input": "And now?"}
         second = respond(web, "model", more, who)
 
         assert second.status_code == 200, second.text
         assert PIXEL in json.dumps(model.last["messages"])
-        shown = [m["role"] for m in model.last["messages"]]
-    assert shown == ["user", "assistant", "user"]
+        roles = [m["role"] for m in model.last["messages"]]
+    assert roles == ["user", "assistant", "user"]

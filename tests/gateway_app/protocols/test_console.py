@@ -34,11 +34,11 @@ def ask(
     return question, answer
 
 
-def shown(web: httpx.Client, message: Message, who: Person) -> dict[str, dict[str, Any]]:
+def protocols_of(web: httpx.Client, message: Message, who: Person) -> dict[str, dict[str, Any]]:
     """Return a message in each protocol, by its key."""
     answer = web.get(f"/api/v1/messages/{message.pk}/frames", headers=who.headers)
     assert answer.status_code == 200, answer.text
-    protocols = {one["key"]: one for one in answer.json()["protocols"]}
+    protocols = {protocol["key"]: protocol for protocol in answer.json()["protocols"]}
     assert list(protocols) == PROTOCOLS
     return protocols
 
@@ -52,46 +52,54 @@ def streamed(text: str) -> Frames:
 def test_an_answer_is_shown_as_each_protocol_sends_it(web: httpx.Client, alice: Person) -> None:
     chat = shared_chat(alice, agents=("thinker",))
     _, answer = ask(web, alice, chat, "@thinker hello", "thinker")
-    found = {key: one["frames"] for key, one in shown(web, answer, alice).items()}
+    frames_by_key = {
+        key: protocol["frames"] for key, protocol in protocols_of(web, answer, alice).items()
+    }
 
-    types = [frame["type"] for frame in found["uamp"]]
+    types = [frame["type"] for frame in frames_by_key["uamp"]]
     assert types[0] == "response.created"
     assert types[-2:] == ["response.done", "message.created"]
-    assert found["uamp"][0]["transport"] == "completions"
-    assert found["uamp"][-1]["message"]["id"] == answer.pk
+    assert frames_by_key["uamp"][0]["transport"] == "completions"
+    assert frames_by_key["uamp"][-1]["message"]["id"] == answer.pk
     text = "".join(
-        frame["delta"]["text"] for frame in found["uamp"] if frame["type"] == "response.delta"
+        frame["delta"]["text"]
+        for frame in frames_by_key["uamp"]
+        if frame["type"] == "response.delta"
     )
     assert text == answer.content
 
-    *chunks, signed = found["completions"]
-    assert signed["signature"] == found["uamp"][-2]["signature"]
+    *chunks, signed = frames_by_key["completions"]
+    assert signed["signature"] == frames_by_key["uamp"][-2]["signature"]
     deltas = [chunk["choices"][0]["delta"] for chunk in chunks]
     assert "".join(delta.get("content", "") for delta in deltas) == answer.content
     assert "".join(delta.get("reasoning_content", "") for delta in deltas)
     assert chunks[-1]["choices"][0]["finish_reason"] == "stop"
 
-    ends = found["responses"][-1]
+    ends = frames_by_key["responses"][-1]
     assert ends["type"] == "response.completed"
     assert ends["response"]["output"][-1]["content"][0]["text"] == answer.content
 
-    message = message_of(found["anthropic"])
+    message = message_of(frames_by_key["anthropic"])
     assert [block["type"] for block in message["content"]] == ["thinking", "text"]
     assert message["content"][1]["text"] == answer.content
 
-    assert (found["ag-ui"][0]["type"], found["ag-ui"][-1]["type"]) == (
+    assert (frames_by_key["ag-ui"][0]["type"], frames_by_key["ag-ui"][-1]["type"]) == (
         "RUN_STARTED",
         "RUN_FINISHED",
     )
-    said = [one["delta"] for one in found["ag-ui"] if one["type"] == "TEXT_MESSAGE_CONTENT"]
-    assert "".join(said) == answer.content
+    pieces = [
+        event["delta"]
+        for event in frames_by_key["ag-ui"]
+        if event["type"] == "TEXT_MESSAGE_CONTENT"
+    ]
+    assert "".join(pieces) == answer.content
 
-    results = [frame["result"] for frame in found["a2a"]]
+    results = [frame["result"] for frame in frames_by_key["a2a"]]
     assert results[0]["task"]["id"] == answer.response_id
     assert results[-1]["statusUpdate"]["status"]["state"] == "TASK_STATE_COMPLETED"
 
-    assert found["acp"][-1]["result"]["stopReason"] == "end_turn"
-    kinds = [f["params"]["update"]["sessionUpdate"] for f in found["acp"] if "method" in f]
+    assert frames_by_key["acp"][-1]["result"]["stopReason"] == "end_turn"
+    kinds = [f["params"]["update"]["sessionUpdate"] for f in frames_by_key["acp"] if "method" in f]
     assert kinds == ["agent_thought_chunk", "agent_message_chunk"]
 
 
@@ -100,26 +108,28 @@ def test_a_question_is_shown_as_a_client_sends_it_and_its_call_works(
 ) -> None:
     chat = shared_chat(alice)
     question, answer = ask(web, alice, chat, "@echo it's 5 o'clock", "echo")
-    found = shown(web, question, alice)
+    protocols = protocols_of(web, question, alice)
 
-    assert found["completions"]["frames"][0]["messages"][0]["content"] == "@echo it's 5 o'clock"
-    assert found["ag-ui"]["frames"][0]["messages"][0]["content"] == "@echo it's 5 o'clock"
-    assert found["a2a"]["frames"][0]["method"] == "SendStreamingMessage"
-    assert [one["method"] for one in found["acp"]["frames"]] == [
+    assert protocols["completions"]["frames"][0]["messages"][0]["content"] == "@echo it's 5 o'clock"
+    assert protocols["ag-ui"]["frames"][0]["messages"][0]["content"] == "@echo it's 5 o'clock"
+    assert protocols["a2a"]["frames"][0]["method"] == "SendStreamingMessage"
+    assert [frame["method"] for frame in protocols["acp"]["frames"]] == [
         "initialize",
         "session/new",
         "session/prompt",
     ]
-    assert [one["type"] for one in found["uamp"]["frames"]] == [
+    assert [frame["type"] for frame in protocols["uamp"]["frames"]] == [
         "session.create",
         "input.text",
         "response.create",
         "message.created",
     ]
-    calls = {key: one["call"] for key, one in found.items()}
-    assert [key for key, one in calls.items() if one["in_chat"]] == PROTOCOLS[:5]
-    assert {key: one["call"] for key, one in shown(web, answer, alice).items()} == calls
-    assert alice.key not in json.dumps(found)
+    calls = {key: protocol["call"] for key, protocol in protocols.items()}
+    assert [key for key, call in calls.items() if call["in_chat"]] == PROTOCOLS[:5]
+    assert {
+        key: protocol["call"] for key, protocol in protocols_of(web, answer, alice).items()
+    } == calls
+    assert alice.key not in json.dumps(protocols)
 
     bash = shutil.which("bash")
     if bash is None or shutil.which("curl") is None:
@@ -148,7 +158,7 @@ def test_frames_are_for_members(
     _, answer = ask(web, alice, chat, "@echo hello", "echo")
     path = f"/api/v1/messages/{answer.pk}/frames"
 
-    assert shown(web, answer, bob)
+    assert protocols_of(web, answer, bob)
     assert web.get(path, headers=signed_in(bob)).status_code == 200
     for headers in ({}, mallory.headers, signed_in(mallory)):
         foreign = web.get(path, headers=headers)
@@ -158,7 +168,7 @@ def test_frames_are_for_members(
     assert web.get(path, headers={"Authorization": "Bearer wrong"}).status_code == 401
     assert web.post(path, headers=alice.headers).status_code == 405
     web.delete(f"/api/v1/messages/{answer.pk}", headers=alice.headers)
-    assert "hello" not in json.dumps(shown(web, answer, bob)["responses"]["frames"])
+    assert "hello" not in json.dumps(protocols_of(web, answer, bob)["responses"]["frames"])
     Participant.objects.filter(chat=chat, user=bob.user).update(left_at=timezone.now())
     assert web.get(path, headers=bob.headers).status_code == 404
 
@@ -169,7 +179,7 @@ def test_another_member_sees_no_payment_and_no_session_of_the_person_who_asked(
     chat = shared_chat(alice, bob)
     _, answer = ask(web, alice, chat, "@echo hello", "echo")
     response = answer.chat.responses.get(pk=answer.response_id)
-    text = json.dumps(shown(web, answer, bob))
+    text = json.dumps(protocols_of(web, answer, bob))
 
     assert response.session is not None
     assert response.session.wire_id not in text
@@ -180,7 +190,7 @@ def test_a_long_answer_is_cut(web: httpx.Client, alice: Person) -> None:
     chat = shared_chat(alice, agents=("long",))
     _, answer = ask(web, alice, chat, "@long " + "wörd " * 30_000, "long")
 
-    for one in shown(web, answer, alice).values():
-        assert one["is_cut"]
-        assert one["frames"]
-        assert len(json.dumps(one["frames"], ensure_ascii=False).encode()) < FRAMES_BYTES * 1.2
+    for protocol in protocols_of(web, answer, alice).values():
+        assert protocol["is_cut"]
+        assert protocol["frames"]
+        assert len(json.dumps(protocol["frames"], ensure_ascii=False).encode()) < FRAMES_BYTES * 1.2

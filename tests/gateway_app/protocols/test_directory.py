@@ -26,7 +26,7 @@ def test_an_agent_is_json_for_programs(demo: ServerAddress, web: httpx.Client) -
     assert (agent["object"], agent["name"], agent["url"]) == ("agent", "paid-echo", base)
     assert agent["pricing"]["per_answer"] == "0.02"
     assert agent["capabilities"]["modalities"] == agent["input"] == ["text"]
-    assert [one["name"] for one in agent["protocols"]] == PROTOCOLS
+    assert [protocol["name"] for protocol in agent["protocols"]] == PROTOCOLS
     assert web.get(urlsplit(agent["agent_card"]).path).json()["name"] == "paid-echo"
     again = web.get("/agents/paid-echo", headers={"If-None-Match": answer.headers["ETag"]})
     assert (again.status_code, again.content) == (304, b"")

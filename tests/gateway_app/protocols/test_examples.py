@@ -33,13 +33,13 @@ LANGUAGES = ["curl", "Python", "JavaScript", "Go", "Shell"]
 
 def examples_of(page: str) -> dict[tuple[str, str], str]:
     """Return the examples on a page by protocol and language, as a person copies them."""
-    found: dict[tuple[str, str], str] = {}
+    examples: dict[tuple[str, str], str] = {}
     for protocol, section in re.findall(r'data-protocol="([^"]+)"(.*?)</section>', page, re.DOTALL):
         for language, code in re.findall(
             r'<figure data-language="([^"]+)">.*?<pre[^>]*>(.*?)</pre>', section, re.DOTALL
         ):
-            found[protocol, language] = html.unescape(code)
-    return found
+            examples[protocol, language] = html.unescape(code)
+    return examples
 
 
 def run(language: str, code: str, *, key: str, folder: Path) -> str:
@@ -63,10 +63,11 @@ def run(language: str, code: str, *, key: str, folder: Path) -> str:
 
 
 def test_each_protocol_has_examples_in_its_languages(web: httpx.Client) -> None:
-    found = examples_of(web.get("/agents/echo", headers=BROWSER).text)
+    examples = examples_of(web.get("/agents/echo", headers=BROWSER).text)
 
     by_protocol = {
-        protocol: [lang for one, lang in found if one == protocol] for protocol, _ in found
+        protocol: [lang for example_protocol, lang in examples if example_protocol == protocol]
+        for protocol, _ in examples
     }
     assert list(by_protocol) == PROTOCOLS
     assert all(languages == LANGUAGES for languages in by_protocol.values())
@@ -75,11 +76,11 @@ def test_each_protocol_has_examples_in_its_languages(web: httpx.Client) -> None:
 def test_the_examples_of_a_page_work_as_they_stand(
     demo: ServerAddress, web: httpx.Client, alice: Person, tmp_path: Path
 ) -> None:
-    found = examples_of(web.get("/agents/echo", headers=BROWSER).text)
+    examples = examples_of(web.get("/agents/echo", headers=BROWSER).text)
     # Go and websocat are no part of a machine for tests.
     runnable = {
         which: code
-        for which, code in found.items()
+        for which, code in examples.items()
         if which[1] in PROGRAMS and "websocat" not in code and shutil.which(PROGRAMS[which[1]][0])
     }
 
@@ -102,10 +103,10 @@ def test_the_frames_of_a_shell_are_answered(
     demo: ServerAddress, web: httpx.Client, alice: Person, tmp_path: Path, protocol: str
 ) -> None:
     code = examples_of(web.get("/agents/echo", headers=BROWSER).text)[protocol, "Shell"]
-    sent, socket, wanted = re.split(r"\s+\\\n\s+\| ", code)
-    frames = run("Shell", sent, key=alice.key, folder=tmp_path).splitlines()
+    print_command, socket, filter_command = re.split(r"\s+\\\n\s+\| ", code)
+    frames = run("Shell", print_command, key=alice.key, folder=tmp_path).splitlines()
     url = socket.split()[-1]
-    until = re.search(r"/(.+)/q", wanted)
+    until = re.search(r"/(.+)/q", filter_command)
     assert until is not None
     assert url.startswith(f"{demo.ws}/agents/echo/")
 

@@ -66,8 +66,8 @@ class RealtimeClient:
         created = self.ask("conversation.item.create", item=item)
         if created["type"] == "conversation.item.added":
             assert self.next()["type"] == "conversation.item.done"
-        shown: Shown = created["item"]
-        return shown
+        created_item: Shown = created["item"]
+        return created_item
 
     def answer(self, **response: Any) -> Shown:
         """Ask for a response and return it, whole."""

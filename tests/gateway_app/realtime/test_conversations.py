@@ -81,12 +81,12 @@ def test_items_are_inserted_found_and_deleted(realtime: Realtime, alice: Person)
 
         client.answer()
 
-        sent = json.dumps(model.last["messages"])
-        assert sent.index("First") < sent.index("Second")
-        assert "Gone" not in sent
-        found = client.ask("conversation.item.retrieve", item_id="item_a")
-        assert found["type"] == "conversation.item.retrieved"
-        assert found["item"]["content"] == [{"type": "input_text", "text": "Second"}]
+        prompt = json.dumps(model.last["messages"])
+        assert prompt.index("First") < prompt.index("Second")
+        assert "Gone" not in prompt
+        reply = client.ask("conversation.item.retrieve", item_id="item_a")
+        assert reply["type"] == "conversation.item.retrieved"
+        assert reply["item"]["content"] == [{"type": "input_text", "text": "Second"}]
 
 
 def test_a_picture_reaches_the_model(realtime: Realtime, alice: Person) -> None:
@@ -100,9 +100,9 @@ def test_a_picture_reaches_the_model(realtime: Realtime, alice: Person) -> None:
 
         assert text_of(client.answer()) == "Red"
 
-        sent = model.last["messages"][-1]["content"]
-        assert sent[-1]["type"] == "image_url"
-        assert sent[0]["text"] == "See"
+        prompt_parts = model.last["messages"][-1]["content"]
+        assert prompt_parts[-1]["type"] == "image_url"
+        assert prompt_parts[0]["text"] == "See"
 
 
 def test_calls_in_a_row_are_one_message_and_results_follow(
@@ -116,7 +116,11 @@ def test_calls_in_a_row_are_one_message_and_results_follow(
         client.ask("session.update", session={"type": "realtime", "tools": [SEARCH]})
         client.say("Search twice")
         output = client.answer()["output"]
-        assert [one["type"] for one in output] == ["message", "function_call", "function_call"]
+        assert [output_item["type"] for output_item in output] == [
+            "message",
+            "function_call",
+            "function_call",
+        ]
         for call in output[1:]:
             result = {"type": "function_call_output", "call_id": call["call_id"], "output": "1"}
             client.ask(**item(**result))
@@ -124,15 +128,15 @@ def test_calls_in_a_row_are_one_message_and_results_follow(
 
         assert text_of(client.answer()) == "Done"
 
-        sent = [m["role"] for m in model.last["messages"] if m["role"] != "system"]
-        assert sent == ["user", "assistant", "tool", "tool"]
+        roles = [m["role"] for m in model.last["messages"] if m["role"] != "system"]
+        assert roles == ["user", "assistant", "tool", "tool"]
 
 
 def test_a_response_beside_the_conversation_leaves_it_alone(
     realtime: Realtime, alice: Person
 ) -> None:
     client = realtime(GA, alice)
-    kept = client.say("Kept")
+    item = client.say("Kept")
     part = {"type": "input_text", "text": "Beside"}
     message = {"type": "message", "role": "user", "content": [part]}
 
@@ -145,7 +149,7 @@ def test_a_response_beside_the_conversation_leaves_it_alone(
     assert text_of(events[-1]["response"]) == "Beside"
     assert events[-1]["response"]["metadata"] == {"for": "test"}
     assert not [kind for kind in types_of(events) if kind.startswith("conversation.")]
-    reference = {"type": "item_reference", "id": kept["id"]}
+    reference = {"type": "item_reference", "id": item["id"]}
     assert text_of(client.answer(conversation="none", input=[reference])) == "Kept"
     item_id = events[-1]["response"]["output"][0]["id"]
     missing = client.ask("conversation.item.retrieve", item_id=item_id)
@@ -191,9 +195,9 @@ def test_a_call_that_needs_approval_is_allowed_on_the_socket(
     client.ask(**message(text, picture()))
     client.next()
     client.send("response.create")
-    asked = client.until("tool.approval_required")[-1]
+    approval = client.until("tool.approval_required")[-1]
 
-    client.send("tool.approve", call_id=asked["call_id"], response_id=asked["response_id"])
+    client.send("tool.approve", call_id=approval["call_id"], response_id=approval["response_id"])
     events = client.until(END)
 
     assert "tool.approval_done" in types_of(events)

@@ -134,15 +134,15 @@ def test_an_answer_that_is_written_anew_is_a_further_item(
     fanout.publish_from_thread(running.chat_id, [replaced])
 
     deleted = client.until("conversation.item.deleted")
-    written = client.until("response.output_text.delta")[-1]
+    rewritten_delta = client.until("response.output_text.delta")[-1]
     client.send("response.cancel")
     ended = client.until(END)[-1]["response"]
 
     assert deleted[-1]["item_id"] == first["item_id"]
     closed = next(e for e in deleted if e["type"] == "response.output_item.done")
     assert closed["item"]["status"] == "incomplete"
-    assert written["delta"] == "Another beginning"
-    assert written["item_id"] != first["item_id"]
+    assert rewritten_delta["delta"] == "Another beginning"
+    assert rewritten_delta["item_id"] != first["item_id"]
     assert first["item_id"] not in {item["id"] for item in ended["output"]}
     retrieved = client.ask("conversation.item.retrieve", item_id=first["item_id"])
     assert retrieved["type"] == "error"
@@ -156,9 +156,13 @@ def test_items_are_what_their_messages_are_now(
         client = realtime("v1/realtime?model=model", alice)
         question = client.say("kestrel")
         answer = client.answer()["output"][0]
-        asked, answered = Message.objects.order_by("seq")
-        web.patch(f"/api/v1/messages/{asked.pk}", json={"content": "merlin"}, headers=alice.headers)
-        web.delete(f"/api/v1/messages/{answered.pk}", headers=alice.headers)
+        asked_message, answer_message = Message.objects.order_by("seq")
+        web.patch(
+            f"/api/v1/messages/{asked_message.pk}",
+            json={"content": "merlin"},
+            headers=alice.headers,
+        )
+        web.delete(f"/api/v1/messages/{answer_message.pk}", headers=alice.headers)
 
         client.say("And now?")
         client.send("response.create")
@@ -169,9 +173,9 @@ def test_items_are_what_their_messages_are_now(
         words = [message["content"] for message in model.last["messages"]]
         assert words[-2:] == ["merlin", "And now?"]
         assert "plover" not in words
-        found = client.ask("conversation.item.retrieve", item_id=question["id"])
-        assert found["item"]["content"][0]["text"] == "merlin"
-        web.delete(f"/api/v1/messages/{asked.pk}", headers=alice.headers)
+        reply = client.ask("conversation.item.retrieve", item_id=question["id"])
+        assert reply["item"]["content"][0]["text"] == "merlin"
+        web.delete(f"/api/v1/messages/{asked_message.pk}", headers=alice.headers)
         gone = client.ask("conversation.item.retrieve", item_id=question["id"])
         assert (gone["type"], gone["item_id"]) == ("conversation.item.deleted", question["id"])
         assert client.next()["error"]["param"] == "item_id"

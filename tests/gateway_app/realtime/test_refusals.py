@@ -173,13 +173,13 @@ def test_an_answer_has_room_in_its_conversation(realtime: Realtime, alice: Perso
     text = "x" * 200_000
     for _ in range(5):
         assert client.say(text)["id"]
-    one = [message({"type": "input_text", "text": text})["item"]]
-    assert client.answer(input=one)["status"] == "completed"
+    items = [message({"type": "input_text", "text": text})["item"]]
+    assert client.answer(input=items)["status"] == "completed"
 
-    refused = client.ask("response.create", response={"input": one})
+    refused = client.ask("response.create", response={"input": items})
 
     assert refused["error"]["code"] == "too_many_items"
-    assert client.answer(input=one, conversation="none")["status"] == "completed"
+    assert client.answer(input=items, conversation="none")["status"] == "completed"
 
 
 def test_references_count_as_often_as_they_are_there(realtime: Realtime, alice: Person) -> None:

@@ -95,10 +95,10 @@ def test_many_speeches_in_one_piece_count_and_leave_others_their_turn() -> None:
     seen: list[int] = []
 
     async def take() -> None:
-        taken = asyncio.create_task(
+        append_task = asyncio.create_task(
             turns.append(AudioAppendFrame(type="input_audio_buffer.append", audio=piece))
         )
-        while not taken.done():
+        while not append_task.done():
             await asyncio.sleep(0)
             seen.append(len(items.sounds))
 

@@ -73,8 +73,8 @@ def test_speech_interrupts_an_answer_which_is_cut_to_what_was_played(
     assert kinds.index("input_audio_buffer.speech_started") < kinds.index(END)
     if "conversation.item.truncated" not in kinds:
         client.until("conversation.item.truncated")
-    found = client.ask("conversation.item.retrieve", item_id=item["item_id"])
-    assert found["item"]["content"] == [{"type": "output_audio", "transcript": ""}]
+    reply = client.ask("conversation.item.retrieve", item_id=item["item_id"])
+    assert reply["item"]["content"] == [{"type": "output_audio", "transcript": ""}]
 
 
 def test_an_answer_is_cut_to_the_share_that_was_played(
@@ -91,8 +91,8 @@ def test_an_answer_is_cut_to_the_share_that_was_played(
     assert late["error"]["param"] == "audio_end_ms"
     done = client.ask("conversation.item.truncate", **cut, audio_end_ms=90)
     assert (done["type"], done["audio_end_ms"]) == ("conversation.item.truncated", 90)
-    found = client.ask("conversation.item.retrieve", item_id=item_id)
-    assert found["item"]["content"][0]["transcript"] == "One two"
+    reply = client.ask("conversation.item.retrieve", item_id=item_id)
+    assert reply["item"]["content"][0]["transcript"] == "One two"
     client.ask("conversation.item.truncate", **cut, audio_end_ms=45)
-    found = client.ask("conversation.item.retrieve", item_id=item_id)
-    assert found["item"]["content"][0]["transcript"] == "One"
+    reply = client.ask("conversation.item.retrieve", item_id=item_id)
+    assert reply["item"]["content"][0]["transcript"] == "One"

@@ -60,8 +60,8 @@ def test_a_committed_sound_is_answered_with_sound_in_ga(
         "response.done",
     ]
     of = {event["type"]: event for event in events}
-    written = of["conversation.item.input_audio_transcription.completed"]
-    assert (written["item_id"], written["transcript"]) == (item_id, "a sound of 120 ms")
+    transcription = of["conversation.item.input_audio_transcription.completed"]
+    assert (transcription["item_id"], transcription["transcript"]) == (item_id, "a sound of 120 ms")
     words = "You played a sound of 120 ms"
     assert sound_of(events) == tone(40) * 7
     assert of["response.output_audio_transcript.done"]["transcript"] == words
@@ -71,8 +71,8 @@ def test_a_committed_sound_is_answered_with_sound_in_ga(
     assert done["output"][0]["content"] == [{"type": "output_audio", "transcript": words}]
     assert done["usage"]["input_token_details"]["audio_tokens"] == 16
     assert done["usage"]["output_token_details"] == {"text_tokens": 5, "audio_tokens": 14}
-    found = client.ask("conversation.item.retrieve", item_id=item_id)
-    assert found["item"]["content"][0]["transcript"] == "a sound of 120 ms"
+    reply = client.ask("conversation.item.retrieve", item_id=item_id)
+    assert reply["item"]["content"][0]["transcript"] == "a sound of 120 ms"
 
     # The next response has the words of the first, and the sound that is stored once.
     client.say("And now?")
@@ -106,12 +106,12 @@ def test_a_committed_sound_is_answered_in_the_beta(
     events = client.until(END)
 
     assert sound_of(events, "response.audio.delta") == tone(40, format="audio/pcma") * 3
-    (said,) = (e for e in events if e["type"] == "response.audio_transcript.done")
-    assert said["transcript"] == "You are welcome"
+    (transcript,) = (e for e in events if e["type"] == "response.audio_transcript.done")
+    assert transcript["transcript"] == "You are welcome"
     assert events[-1]["response"]["output"][0]["content"][0]["type"] == "audio"
     assert vendor.session["audio"]["input"]["format"] == {"type": "audio/pcmu"}
-    (sent,) = vendor.sent("input_audio_buffer.append")
-    assert base64.b64decode(sent["audio"]) == tone(120, format="audio/pcmu")
+    (audio_frame,) = vendor.sent("input_audio_buffer.append")
+    assert base64.b64decode(audio_frame["audio"]) == tone(120, format="audio/pcmu")
 
 
 def test_who_asks_for_text_gets_text(
@@ -135,9 +135,9 @@ def test_a_response_may_have_a_voice_and_a_format_of_its_own(
     vendor.agent()
     client = realtime(GA, alice)
     manual(client, voice="marin")
-    own = {"audio": {"output": {"voice": "cedar", "format": {"type": "audio/pcmu"}}}}
+    overrides = {"audio": {"output": {"voice": "cedar", "format": {"type": "audio/pcmu"}}}}
     chosen: tuple[tuple[Shown, str, str], ...] = (
-        (own, "cedar", "audio/pcmu"),
+        (overrides, "cedar", "audio/pcmu"),
         ({}, "marin", "audio/pcm"),
     )
     for response, voice, form in chosen:
@@ -163,8 +163,9 @@ def test_a_sound_may_be_an_item_of_the_client(
     assert answer["output"][0]["content"][0]["transcript"] == "a sound of 120 ms"
     client.ask("conversation.item.create", item=item)
     client.next()
-    said = {"type": "output_audio", "transcript": "Before"}
+    output_part = {"type": "output_audio", "transcript": "Before"}
     client.ask(
-        "conversation.item.create", item={"type": "message", "role": "assistant", "content": [said]}
+        "conversation.item.create",
+        item={"type": "message", "role": "assistant", "content": [output_part]},
     )
-    assert client.next()["item"]["content"] == [said]
+    assert client.next()["item"]["content"] == [output_part]

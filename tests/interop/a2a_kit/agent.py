@@ -46,15 +46,15 @@ _TEXTS: Final = {
 }
 
 
-def named(sent: SentMessage) -> SentMessage:
+def with_message_id(message: SentMessage) -> SentMessage:
     """Return a message with its id in its text, and with what its id asks for in its metadata."""
-    metadata = dict(sent.metadata)
-    if not sent.task_id:
+    metadata = dict(message.metadata)
+    if not message.task_id:
         metadata[TOOLS] = [_ASK]
-    if sent.message_id.startswith("tck-message-response"):
+    if message.message_id.startswith("tck-message-response"):
         metadata[REPLY] = "message"
-    mark = TaskPart(text=f"[message {sent.message_id}]")
-    return replace(sent, parts=(*sent.parts, mark), metadata=metadata)
+    mark = TaskPart(text=f"[message {message.message_id}]")
+    return replace(message, parts=(*message.parts, mark), metadata=metadata)
 
 
 def make_agent() -> Agent:
@@ -68,21 +68,21 @@ def make_agent() -> Agent:
 def show_file(url: str) -> ToolOutcome:
     """Show a file of text: the one at a URL, or one of this tool's own."""
     medium = MediaUrl(url=url) if url else "T3V0cHV0Lgo="
-    shown = FileContent(file=medium, filename="output.txt", mime_type="text/plain")
-    return ToolOutcome(result="Shown.", content_items=(shown,), is_presented=True)
+    file_content = FileContent(file=medium, filename="output.txt", mime_type="text/plain")
+    return ToolOutcome(result="Shown.", content_items=(file_content,), is_presented=True)
 
 
 async def answer(agent: AgentSpec, request: LLMRequest) -> AsyncGenerator[Step, None]:
     """Answer as the id of the last message says; one without a scenario is asked back."""
     last = request.messages[-1]
     results = last.results if isinstance(last, ToolResultMessage) else ()
-    said = str(results[-1].result) if results else user_text(agent, request)
-    marks = _MARK.findall(said)
+    text = str(results[-1].result) if results else user_text(agent, request)
+    marks = _MARK.findall(text)
     message_id = marks[-1] if marks else ""
     if results and not marks:
         # The file was shown.
         return
-    scenario = next((one for one in _TEXTS if message_id.startswith(one)), "")
+    scenario = next((beginning for beginning in _TEXTS if message_id.startswith(beginning)), "")
     if scenario:
         yield Text(_TEXTS[scenario])
     elif message_id.startswith("tck-stream-artifact-chunked"):

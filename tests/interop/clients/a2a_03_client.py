@@ -72,10 +72,10 @@ async def main() -> dict[str, Any]:
         streaming = await client(http, "echo", streaming=True)
         events = [event async for event in streaming.send_message(message("Hello there"))]
         task = events[-1][0]
-        whole = await client(http, "echo", streaming=False)
-        sent = message("Again", context_id="ctx")
-        again = [event async for event in whole.send_message(sent)][-1][0]
-        got = await whole.get_task(TaskQueryParams(id=task.id))
+        plain_client = await client(http, "echo", streaming=False)
+        question = message("Again", context_id="ctx")
+        again = [event async for event in plain_client.send_message(question)][-1][0]
+        fetched_task = await plain_client.get_task(TaskQueryParams(id=task.id))
         slow = await client(http, "slow", streaming=True)
         task_id = ""
         async for running, update in slow.send_message(message("Count")):
@@ -89,17 +89,19 @@ async def main() -> dict[str, Any]:
                 break
         with receiver() as (url, bodies):
             config = PushNotificationConfig(url=url, id="mine")
-            wanted = TaskPushNotificationConfig(task_id=task_id, push_notification_config=config)
-            made = await slow.set_task_callback(wanted)
+            task_config = TaskPushNotificationConfig(
+                task_id=task_id, push_notification_config=config
+            )
+            stored_config = await slow.set_task_callback(task_config)
             cancelled = await slow.cancel_task(TaskIdParams(id=task_id))
             body = await asyncio.to_thread(bodies.get, timeout=30)
     return {
-        "text": "".join(part.root.text for one in task.artifacts for part in one.parts),
-        "states": [task.status.state, again.status.state, got.status.state],
+        "text": "".join(part.root.text for artifact in task.artifacts for part in artifact.parts),
+        "states": [task.status.state, again.status.state, fetched_task.status.state],
         "context": again.context_id,
         "seen": seen,
         "cancelled": cancelled.status.state,
-        "receiver": made.push_notification_config.id,
+        "receiver": stored_config.push_notification_config.id,
         "notified": Task.model_validate_json(body).status.state,
     }
 

@@ -41,7 +41,7 @@ def receiver() -> Iterator[tuple[str, queue.Queue[bytes]]]:
     server.shutdown()
 
 
-def asked(text: str, *, at_once: bool = False, **members: Any) -> Any:
+def message_request(text: str, *, at_once: bool = False, **members: Any) -> Any:
     """Return a request to send a message."""
     part = a2a.Part(text=text)
     message = a2a.Message(
@@ -76,52 +76,59 @@ async def failure(call: Any) -> str:
 async def talk(http: httpx.AsyncClient) -> dict[str, Any]:
     """Stream, ask whole, read and list tasks."""
     streaming = await client(http, "echo", streaming=True)
-    events = [event async for event in streaming.send_message(asked("Hello there"))]
+    events = [event async for event in streaming.send_message(message_request("Hello there"))]
     artifacts = [e.artifact_update.artifact for e in events if e.HasField("artifact_update")]
-    whole = await client(http, "echo", streaming=False)
-    again = [event async for event in whole.send_message(asked("Again", context_id="ctx"))]
+    plain_client = await client(http, "echo", streaming=False)
+    again = [
+        event
+        async for event in plain_client.send_message(message_request("Again", context_id="ctx"))
+    ]
     task_id = events[0].task.id
-    listed = await whole.list_tasks(a2a.ListTasksRequest(page_size=1))
-    card = await whole.get_extended_agent_card(a2a.GetExtendedAgentCardRequest())
+    listed = await plain_client.list_tasks(a2a.ListTasksRequest(page_size=1))
+    card = await plain_client.get_extended_agent_card(a2a.GetExtendedAgentCardRequest())
     return {
-        "text": "".join(part.text for one in artifacts for part in one.parts),
+        "text": "".join(part.text for artifact in artifacts for part in artifact.parts),
         "end": state(events[-1].status_update),
-        "got": state(await whole.get_task(a2a.GetTaskRequest(id=task_id))),
+        "got": state(await plain_client.get_task(a2a.GetTaskRequest(id=task_id))),
         "context": again[-1].task.context_id,
         "listed": [listed.total_size, bool(listed.next_page_token)],
         "extended": card.name,
-        "missing": await failure(whole.get_task(a2a.GetTaskRequest(id="none"))),
+        "missing": await failure(plain_client.get_task(a2a.GetTaskRequest(id="none"))),
     }
 
 
 async def leave(http: httpx.AsyncClient) -> dict[str, Any]:
     """Begin a task, follow it on another stream, and cancel it."""
-    whole = await client(http, "slow", streaming=False)
-    begun = [event async for event in whole.send_message(asked("Count", at_once=True))]
-    task_id = begun[-1].task.id
+    plain_client = await client(http, "slow", streaming=False)
+    events = [
+        event async for event in plain_client.send_message(message_request("Count", at_once=True))
+    ]
+    task_id = events[-1].task.id
     kinds: list[str] = []
     streaming = await client(http, "slow", streaming=True)
     async for event in streaming.subscribe(a2a.SubscribeToTaskRequest(id=task_id)):
         kinds.append(event.WhichOneof("payload"))
         if len(kinds) == SEEN_PIECES:
             break
-    cancelled = await whole.cancel_task(a2a.CancelTaskRequest(id=task_id))
+    cancelled = await plain_client.cancel_task(a2a.CancelTaskRequest(id=task_id))
     return {
-        "begun": state(begun[-1].task),
+        "begun": state(events[-1].task),
         "kinds": kinds,
         "cancelled": state(cancelled),
-        "twice": await failure(whole.cancel_task(a2a.CancelTaskRequest(id=task_id))),
+        "twice": await failure(plain_client.cancel_task(a2a.CancelTaskRequest(id=task_id))),
     }
 
 
 async def pay(http: httpx.AsyncClient) -> dict[str, Any]:
     """Ask an agent with a price, and pay in the task."""
-    whole = await client(http, "paid-echo", streaming=False)
-    demanded = [event async for event in whole.send_message(asked("Hello there"))][-1].task
+    plain_client = await client(http, "paid-echo", streaming=False)
+    demanded = [event async for event in plain_client.send_message(message_request("Hello there"))][
+        -1
+    ].task
     payload = {"x402Version": 2, "payload": {"token": TOKEN}}
     metadata = {"x402.payment.status": "payment-submitted", "x402.payment.payload": payload}
-    sent = asked("Paid", task_id=demanded.id, metadata=metadata)
-    done = [event async for event in whole.send_message(sent)][-1].task
+    payment = message_request("Paid", task_id=demanded.id, metadata=metadata)
+    done = [event async for event in plain_client.send_message(payment)][-1].task
     return {
         "demanded": state(demanded),
         "status": demanded.status.message.metadata["x402.payment.status"],
@@ -133,22 +140,22 @@ async def pay(http: httpx.AsyncClient) -> dict[str, Any]:
 
 async def wait(http: httpx.AsyncClient) -> dict[str, Any]:
     """Have the states of a task sent to a receiver, and run a tool for it."""
-    whole = await client(http, "tool-user", streaming=False)
+    plain_client = await client(http, "tool-user", streaming=False)
     with receiver() as (url, bodies):
-        sent = asked("Find it", metadata={"uamp_tools": [TOOL]})
-        sent.configuration.task_push_notification_config.url = url
-        waits = [event async for event in whole.send_message(sent)][-1].task
+        question = message_request("Find it", metadata={"uamp_tools": [TOOL]})
+        question.configuration.task_push_notification_config.url = url
+        waits = [event async for event in plain_client.send_message(question)][-1].task
         key = a2a.ListTaskPushNotificationConfigsRequest(task_id=waits.id)
-        listed = await whole.list_task_push_notification_configs(key)
-        answer = asked("three cats", task_id=waits.id)
-        done = [event async for event in whole.send_message(answer)][-1].task
+        listed = await plain_client.list_task_push_notification_configs(key)
+        answer = message_request("three cats", task_id=waits.id)
+        done = [event async for event in plain_client.send_message(answer)][-1].task
         seen: list[str] = []
         while "TASK_STATE_COMPLETED" not in seen:
             body = await asyncio.to_thread(bodies.get, timeout=30)
             seen.append(state(Parse(body, a2a.StreamResponse()).task))
     return {
         "states": [state(waits), state(done)],
-        "listed": [one.url == url for one in listed.configs],
+        "listed": [config.url == url for config in listed.configs],
         "end": seen[-1],
     }
 

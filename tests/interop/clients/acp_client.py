@@ -49,9 +49,9 @@ class Editor:
 
     async def settle(self) -> None:
         """Wait for updates that arrived: the client handles them beside the answer."""
-        known = -1
-        while known < len(self.updates):
-            known = len(self.updates)
+        count = -1
+        while count < len(self.updates):
+            count = len(self.updates)
             await asyncio.sleep(0.3)
 
     def kinds(self) -> list[str]:
@@ -116,12 +116,12 @@ async def cancel() -> str:
     """Cancel a prompt while it is answered."""
     async with Connected("slow") as (agent, editor):
         session = await agent.new_session(cwd="/", mcp_servers=[])
-        asked = asyncio.ensure_future(
+        prompt_task = asyncio.ensure_future(
             agent.prompt(prompt=[text_block("Count")], session_id=session.session_id)
         )
         await asyncio.wait_for(editor.began.wait(), 60)
         await agent.cancel(session_id=session.session_id)
-        return str((await asked).stop_reason)
+        return str((await prompt_task).stop_reason)
 
 
 async def pay() -> dict[str, Any]:

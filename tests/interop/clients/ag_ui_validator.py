@@ -45,13 +45,17 @@ def checked(events: list[Any]) -> list[str]:
     """Return the errors and warnings for a stream; raises for what is no event of AG-UI."""
     validator = create_validator()
     for event in events:
-        known = EVENTS.validate_python(event)
-        if known.model_extra:
-            raise ValueError(f"{event['type']} has {sorted(known.model_extra)} besides")
+        parsed_event = EVENTS.validate_python(event)
+        if parsed_event.model_extra:
+            raise ValueError(f"{event['type']} has {sorted(parsed_event.model_extra)} besides")
         validator.feed(event)
     validator.finalize()
-    found = [one for one in validator.report().diagnostics if one.severity != "info"]
-    return [f"{one.severity} {one.rule}: {one.message}" for one in found]
+    problems = [
+        diagnostic for diagnostic in validator.report().diagnostics if diagnostic.severity != "info"
+    ]
+    return [
+        f"{diagnostic.severity} {diagnostic.rule}: {diagnostic.message}" for diagnostic in problems
+    ]
 
 
 def command(agent: str) -> dict[str, Any]:

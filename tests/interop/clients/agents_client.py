@@ -33,8 +33,8 @@ async def main() -> dict[str, Any]:
     kinds = {event.type async for event in streamed.stream_events()}
     echo = Agent(name="echo", model="echo")
     history = [*first.to_input_list(), {"role": "user", "content": "Again"}]
-    kept = await Runner.run(echo, "Hello there", auto_previous_response_id=True)
-    chained = await Runner.run(echo, "More", previous_response_id=kept.last_response_id)
+    first_result = await Runner.run(echo, "Hello there", auto_previous_response_id=True)
+    chained = await Runner.run(echo, "More", previous_response_id=first_result.last_response_id)
     return {
         "whole": first.final_output,
         "requests": first.context_wrapper.usage.requests,

@@ -39,10 +39,10 @@ async def pydantic_ai(model: Any) -> dict[str, Any]:
         """Find something."""
         return f"three {query}"
 
-    whole = await agent.run("cats")
+    result = await agent.run("cats")
     async with agent.run_stream("cats") as stream:
         streamed = await stream.get_output()
-    return {"whole": whole.output, "stream": streamed}
+    return {"whole": result.output, "stream": streamed}
 
 
 def main() -> dict[str, Any]:

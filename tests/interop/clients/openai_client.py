@@ -83,7 +83,7 @@ def broken(client: Any) -> str:
 def main() -> dict[str, Any]:
     """Use the client in each way that it has."""
     client, agent = client_at("/v1"), client_at("/agents/echo")
-    whole = client.chat.completions.create(model="echo", messages=HELLO)
+    completion = client.chat.completions.create(model="echo", messages=HELLO)
     paying = {"X-PAYMENT": PAYMENT}
     paid = client.chat.completions.with_raw_response.create(
         model="paid-echo", messages=HELLO, extra_headers=paying
@@ -92,7 +92,7 @@ def main() -> dict[str, Any]:
         "models": [model.id for model in client.models.list()],
         "model": client.models.retrieve("echo").object,
         "agent's models": [model.id for model in agent.models.list()],
-        "whole": whole.to_dict(),
+        "whole": completion.to_dict(),
         "agent": agent.chat.completions.create(model="gpt-4o", messages=HELLO)
         .choices[0]
         .message.content,

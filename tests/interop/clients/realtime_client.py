@@ -124,8 +124,8 @@ async def agents(key: str = KEY) -> str:
                 return str(event.error)
             if event.type == "agent_end":
                 break
-        said = [item for item in session._history if item.role == "assistant"]
-        return "".join(part.text or "" for item in said for part in item.content)
+        answers = [item for item in session._history if item.role == "assistant"]
+        return "".join(part.text or "" for item in answers for part in item.content)
 
 
 async def main() -> dict[str, Any]:

@@ -35,23 +35,23 @@ async def append(connection: Any, samples: bytes) -> None:
         await connection.input_audio_buffer.append(audio=piece)
 
 
-async def answered(connection: Any, sound: str) -> dict[str, Any]:
+async def response_summary(connection: Any, sound: str) -> dict[str, Any]:
     """Return what came up to the end of a response."""
-    found: dict[str, Any] = {"bytes": 0, "words": "", "types": []}
+    summary: dict[str, Any] = {"bytes": 0, "words": "", "types": []}
     async for event in connection:
-        found["types"].append(event.type)
+        summary["types"].append(event.type)
         if event.type == "error":
             raise RuntimeError(event.error.message)
         if event.type == f"{sound}.delta":
-            found["bytes"] += len(base64.b64decode(event.delta))
+            summary["bytes"] += len(base64.b64decode(event.delta))
         elif event.type == f"{sound}_transcript.delta":
-            found["words"] += event.delta
+            summary["words"] += event.delta
         elif event.type.endswith("input_audio_transcription.completed"):
-            found["said"] = event.transcript
+            summary["said"] = event.transcript
         elif event.type == "response.done":
-            found["types"] = list(dict.fromkeys(found["types"]))
-            found["usage"] = event.response.usage.output_token_details.audio_tokens
-            return found
+            summary["types"] = list(dict.fromkeys(summary["types"]))
+            summary["usage"] = event.response.usage.output_token_details.audio_tokens
+            return summary
     raise RuntimeError("the socket closed")
 
 
@@ -63,11 +63,11 @@ async def ga() -> dict[str, Any]:
         await append(connection, TONE)
         await connection.input_audio_buffer.commit()
         await connection.response.create()
-        committed = await answered(connection, "response.output_audio")
+        committed = await response_summary(connection, "response.output_audio")
         listening = {"input": {"turn_detection": {"type": "server_vad"}}}
         await connection.session.update(session={"type": "realtime", "audio": listening})
         await append(connection, TONE + SILENCE)
-        spoken = await answered(connection, "response.output_audio")
+        spoken = await response_summary(connection, "response.output_audio")
     return {"committed": committed, "spoken": spoken}
 
 
@@ -78,7 +78,7 @@ async def beta() -> dict[str, Any]:
         await append(connection, TONE)
         await connection.input_audio_buffer.commit()
         await connection.response.create()
-        return await answered(connection, "response.audio")
+        return await response_summary(connection, "response.audio")
 
 
 async def agents() -> dict[str, Any]:
@@ -99,13 +99,13 @@ async def agents() -> dict[str, Any]:
                 sound += event.audio.data
             if event.type == "agent_end":
                 break
-        said = [
+        transcripts = [
             (item.role, part.transcript)
             for item in session._history
             if item.type == "message"
             for part in item.content
         ]
-    return {"bytes": len(sound), "said": said}
+    return {"bytes": len(sound), "said": transcripts}
 
 
 async def main() -> dict[str, Any]:

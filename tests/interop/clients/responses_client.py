@@ -50,32 +50,32 @@ def with_tool() -> dict[str, Any]:
     """Return what the client's own accumulator makes of a call, and the answer to its result."""
     with RESPONSES.stream(model="tool-user", input="cats", tools=[SEARCH]) as stream:
         kinds = sorted({event.type for event in stream})
-        made = stream.get_final_response()
-    (call,) = made.output
+        response = stream.get_final_response()
+    (call,) = response.output
     result = {"type": "function_call_output", "call_id": call.call_id, "output": "three cats"}
     chained = RESPONSES.create(
-        model="tool-user", previous_response_id=made.id, input=[result], tools=[SEARCH]
+        model="tool-user", previous_response_id=response.id, input=[result], tools=[SEARCH]
     )
-    history: list[Any] = [{"role": "user", "content": "cats"}, *made.output, result]
-    whole = RESPONSES.create(model="tool-user", input=history, tools=[SEARCH], store=False)
+    history: list[Any] = [{"role": "user", "content": "cats"}, *response.output, result]
+    unchained = RESPONSES.create(model="tool-user", input=history, tools=[SEARCH], store=False)
     return {
         "kinds": kinds,
         "name": call.name,
         "chained": valid(chained).output_text,
-        "whole": valid(whole).output_text,
+        "whole": valid(unchained).output_text,
         "given": [item.type for item in RESPONSES.input_items.list(chained.id, order="asc")],
     }
 
 
 def in_background() -> dict[str, Any]:
     """Return what became of work in the background."""
-    made = RESPONSES.create(model="echo", input="Hello there", background=True)
-    while made.status in {"queued", "in_progress"}:
+    response = RESPONSES.create(model="echo", input="Hello there", background=True)
+    while response.status in {"queued", "in_progress"}:
         time.sleep(0.1)
-        made = RESPONSES.retrieve(made.id)
+        response = RESPONSES.retrieve(response.id)
     slow = RESPONSES.create(model="slow", input="Count", background=True)
     return {
-        "text": valid(made).output_text,
+        "text": valid(response).output_text,
         "cancelled": RESPONSES.cancel(slow.id).status,
         "kept": valid(RESPONSES.retrieve(slow.id)).status,
     }
@@ -84,40 +84,41 @@ def in_background() -> dict[str, Any]:
 def again() -> bool:
     """Return whether a stream goes on where a client left it."""
     events = streamed(model="thinker", input="Hello there")
-    made = events[-1].response
+    response = events[-1].response
     at = len(events) // 2
     place = events[at].sequence_number
-    rest = list(RESPONSES.retrieve(made.id, stream=True, starting_after=place))
+    rest = list(RESPONSES.retrieve(response.id, stream=True, starting_after=place))
     deltas = [e.delta for e in [*events[: at + 1], *rest] if e.type == "response.output_text.delta"]
-    with RESPONSES.stream(response_id=made.id, starting_after=place) as stream:
+    with RESPONSES.stream(response_id=response.id, starting_after=place) as stream:
         last = list(stream)[-1].response
-    return bool("".join(deltas) == made.output_text == last.output_text)
+    return bool("".join(deltas) == response.output_text == last.output_text)
 
 
 def conversation() -> dict[str, Any]:
     """Return what became of a conversation, whose items are each what the package says."""
-    made = CLIENT.conversations.create(
+    created = CLIENT.conversations.create(
         metadata={"topic": "cats"}, items=[{"role": "user", "content": "Before"}]
     )
     items = CLIENT.conversations.items
-    added = items.create(made.id, items=[{"role": "user", "content": "And this"}])
-    answer = RESPONSES.create(model="thinker", conversation=made.id, input="Hello there")
-    listed = list(items.list(made.id, order="asc", limit=2))
+    added = items.create(created.id, items=[{"role": "user", "content": "And this"}])
+    answer = RESPONSES.create(model="thinker", conversation=created.id, input="Hello there")
+    listed = list(items.list(created.id, order="asc", limit=2))
     for item in listed:
         TypeAdapter(ConversationItem).validate_python(item.to_dict())
-    updated = CLIENT.conversations.update(made.id, metadata={"topic": "dogs"})
-    items.delete(added.data[0].id, conversation_id=made.id)
-    left = [item.id for item in items.list(made.id)]
+    updated = CLIENT.conversations.update(created.id, metadata={"topic": "dogs"})
+    items.delete(added.data[0].id, conversation_id=created.id)
+    left = [item.id for item in items.list(created.id)]
     return {
         "kinds": [item.type for item in listed],
-        "same": listed[3:] == [items.retrieve(i.id, conversation_id=made.id) for i in listed[3:]],
+        "same": listed[3:]
+        == [items.retrieve(i.id, conversation_id=created.id) for i in listed[3:]],
         "answer": [item.id for item in listed[3:]] == [item.id for item in answer.output],
-        "in": answer.conversation.id == made.id,
-        "topics": [made.metadata, updated.metadata],
-        "found": CLIENT.conversations.retrieve(made.id).created_at == made.created_at,
+        "in": answer.conversation.id == created.id,
+        "topics": [created.metadata, updated.metadata],
+        "found": CLIENT.conversations.retrieve(created.id).created_at == created.created_at,
         "left": left == [item.id for item in reversed(listed) if item.id != added.data[0].id],
-        "deleted": CLIENT.conversations.delete(made.id).deleted,
-        "gone": refused(lambda: CLIENT.conversations.retrieve(made.id)),
+        "deleted": CLIENT.conversations.delete(created.id).deleted,
+        "gone": refused(lambda: CLIENT.conversations.retrieve(created.id)),
     }
 
 
@@ -132,17 +133,17 @@ def refused(ask: Any) -> list[Any]:
 
 def main() -> dict[str, Any]:
     """Use the client in each way that it has."""
-    whole = valid(RESPONSES.create(model="echo", input="Hello there"))
+    response = valid(RESPONSES.create(model="echo", input="Hello there"))
     agent = openai.OpenAI(base_url=f"{ORIGIN}/agents/echo", api_key=KEY)
     stream = streamed(model="thinker", input="Hello there")
-    chained = RESPONSES.create(model="echo", input="Again", previous_response_id=whole.id)
+    chained = RESPONSES.create(model="echo", input="Again", previous_response_id=response.id)
     other = openai.OpenAI(base_url=f"{ORIGIN}/v1", api_key=KEY, max_retries=0)
     paid = RESPONSES.create(
         model="paid-echo", input="Hello there", extra_headers={"X-PAYMENT": PAYMENT}
     )
     return {
-        "whole": whole.output_text,
-        "same": RESPONSES.retrieve(whole.id).to_dict() == whole.to_dict(),
+        "whole": response.output_text,
+        "same": RESPONSES.retrieve(response.id).to_dict() == response.to_dict(),
         "agent": agent.responses.create(model="gpt-5", input="Hello there").output_text,
         "stream": stream[-1].response.output_text,
         "kinds": sorted({event.type for event in stream}),

@@ -57,8 +57,8 @@ async def main() -> None:
     async with httpx.AsyncClient(
         base_url=ORIGIN, headers=headers, trust_env=False, timeout=SECONDS
     ) as http:
-        made = await http.post("/api/v1/connect-tokens", json={"agent": NAME})
-    token = made.raise_for_status().json()["secret"]
+        token_answer = await http.post("/api/v1/connect-tokens", json={"agent": NAME})
+    token = token_answer.raise_for_status().json()["secret"]
     daemon = PortalConnectSkill(
         {"portal_ws_url": SOCKET, "agents": [{"name": NAME, "token": token}], "autostart": False}
     )
@@ -70,7 +70,7 @@ async def main() -> None:
 
     asker = NLISkill({"agent_base_url": ORIGIN})
     # What its tool calls, without the purchases around it.
-    said = await asker._send_via_uamp(
+    answer_text = await asker._send_via_uamp(
         f"{ORIGIN}/agents/{NAME}", "hello there", headers, None, SECONDS
     )
     proxy = LLMProxySkill({"proxy_url": f"{SOCKET}/agents/{NAME}/uamp?token={KEY}"})
@@ -81,7 +81,7 @@ async def main() -> None:
         if chunk.get("choices")
     ]
     await daemon.stop()
-    print(json.dumps({"nli": said, "proxy": "".join(pieces)}))  # noqa: T201 read by the test
+    print(json.dumps({"nli": answer_text, "proxy": "".join(pieces)}))  # noqa: T201 read by the test
 
 
 asyncio.run(main())

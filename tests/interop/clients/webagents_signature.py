@@ -34,8 +34,8 @@ def main() -> None:
     other = verify_nli_signature(signature, compute_hash(f"{text}."), None, of_kid[kid])
     foreign = next(key for name, key in of_kid.items() if name != kid)
     forged = verify_nli_signature(signature, compute_hash(text), None, foreign)
-    asked = good["claims"]["request_hash"]
-    bound = verify_nli_signature(signature, compute_hash(text), asked, of_kid[kid])
+    request_hash = good["claims"]["request_hash"]
+    bound = verify_nli_signature(signature, compute_hash(text), request_hash, of_kid[kid])
     seen = {
         "good": good["valid"],
         "with its request": bound["valid"],

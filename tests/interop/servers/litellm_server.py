@@ -44,8 +44,12 @@ class Parrot(litellm.CustomLLM):  # type: ignore[misc]  # not in .venv
 
     async def astreaming(self, *_: Any, messages: Any, **__: Any) -> AsyncIterator[dict[str, Any]]:
         """Yield the words in LiteLLM's own format."""
-        said = messages[-1]["content"]
-        text = said if isinstance(said, str) else "".join(part.get("text", "") for part in said)
+        content = messages[-1]["content"]
+        text = (
+            content
+            if isinstance(content, str)
+            else "".join(part.get("text", "") for part in content)
+        )
         for word in text.split():
             yield _chunk(f"{word} ")
         if "stay" in text:

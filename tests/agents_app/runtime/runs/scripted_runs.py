@@ -24,7 +24,7 @@ def with_tools(spec: AgentSpec, *tools: str, **values: Any) -> AgentSpec:
     return AgentSpec(**{**fields, "tools": tools, **values})
 
 
-def asked(text: str = "hello", *items: ContentItem, **values: Any) -> RunRequest:
+def request_of(text: str = "hello", *items: ContentItem, **values: Any) -> RunRequest:
     history = [Message(role="user", content=text, content_items=items or None)]
     return RunRequest(response_id="r1", history=history, **values)
 
@@ -46,8 +46,8 @@ async def run(
 def keep_in(events: list[Event]) -> Receive:
     """Return a receiver that appends each event."""
 
-    def receive(shown: Event | str) -> None:
-        events.append(as_event(shown))
+    def receive(piece: Event | str) -> None:
+        events.append(as_event(piece))
 
     return receive
 

@@ -12,10 +12,10 @@ from agents_app.selectors import AgentSpec
 from tests.agents_app.run_context import Broker, Media
 from tests.agents_app.runtime.runs.scripted_runs import (
     Play,
-    asked,
     failure,
     keep_in,
     output,
+    request_of,
     run,
     with_tools,
 )
@@ -31,7 +31,7 @@ async def test_too_many_rounds_are_reported(play: Callable[[Play], AgentSpec]) -
         yield Call(name="short", arguments={})
 
     spec = with_tools(play(script), "short", max_steps=2)
-    error = await failure(spec, asked())
+    error = await failure(spec, request_of())
     assert error.code == "too_many_steps"
     assert error.message == "bot used its 2 tool rounds without coming to an answer."
 
@@ -45,15 +45,15 @@ async def test_an_agent_that_wrote_its_tokens_takes_no_other_step(
             yield Call(name="short", arguments={})
 
     spec = with_tools(play(script), "short", max_output_tokens=6)
-    error = await failure(spec, asked())
+    error = await failure(spec, request_of())
     assert error.code == "too_many_steps"
     assert "tokens without coming to an answer; 6 are allowed." in error.message
     enough = with_tools(spec, "short", max_output_tokens=1000)
-    events, end = await run(enough, asked())
+    events, end = await run(enough, request_of())
     assert (end.steps, end.usage.output_tokens) == (3, 9)
     assert output(events)
     # What its last process had written counts too.
-    again = await failure(enough, msgspec.structs.replace(asked(), written=995))
+    again = await failure(enough, msgspec.structs.replace(request_of(), written=995))
     assert "wrote 1001 tokens" in again.message
 
 
@@ -65,7 +65,7 @@ async def test_a_failure_is_reported_in_safe_words(
         yield Fail(UPPError("key sk-1 at http://inside", code=code, retry_after=3))
 
     with caplog.at_level(logging.WARNING):
-        error = await failure(play(script), asked())
+        error = await failure(play(script), request_of())
     assert "sk-1" not in str(error)
     assert "inside" not in str(error)
     assert "sk-1" in caplog.text
@@ -84,12 +84,12 @@ async def test_the_fail_agent_says_half_and_fails() -> None:
     events: list[Event] = []
     spec = AgentSpec(id="a", name="fail")
     with pytest.raises(AgentError) as caught:
-        await run_agent(spec, asked(), keep_in(events), broker=Broker(), media=Media())
+        await run_agent(spec, request_of(), keep_in(events), broker=Broker(), media=Media())
     assert len(events) > 3
     assert caught.value.code == "provider_error"
 
 
 @pytest.mark.parametrize("kind", ["connected"])
 async def test_only_hosted_agents_run_here(kind: str) -> None:
-    error = await failure(AgentSpec(id="a", name="far", kind=kind), asked())
+    error = await failure(AgentSpec(id="a", name="far", kind=kind), request_of())
     assert error.code == "agent_offline"

@@ -9,7 +9,7 @@ from agents_app.runtime.agent_run import RunRequest, run_agent
 from agents_app.selectors import AgentSpec
 from tests.agents_app.run_context import CSV_ID, Broker, Media
 from tests.agents_app.runtime.runs.model_agents import aclosing_providers, model_agent
-from tests.agents_app.runtime.runs.scripted_runs import asked, output, run
+from tests.agents_app.runtime.runs.scripted_runs import output, request_of, run
 from tests.upp.wire_server import STREAM_HEAD, Exchange, serve
 from uamp.events import Event, ResponseDelta, Thinking, UsageDelta
 from uamp.types.content import ImageContent, MediaUrl, Message, TextContent
@@ -30,7 +30,7 @@ async def test_cancelling_a_run_closes_the_providers_request() -> None:
             began.set()
 
         task = asyncio.create_task(
-            run_agent(spec, asked(), receive, broker=Broker(), media=Media())
+            run_agent(spec, request_of(), receive, broker=Broker(), media=Media())
         )
         await asyncio.wait_for(began.wait(), 60)
         task.cancel()
@@ -52,7 +52,7 @@ async def test_a_server_at_an_address_of_the_agents_own_counts_at_most_its_bytes
         await exchange.finish()
 
     async with serve(answer) as wire, aclosing_providers():
-        _, end = await run(model_agent(wire.url), asked("Hello"))
+        _, end = await run(model_agent(wire.url), request_of("Hello"))
     assert end.usage is not None
     assert (end.usage.input_tokens or 0) + (end.usage.output_tokens or 0) < 2000
 
@@ -70,7 +70,7 @@ async def test_an_agent_with_a_model_sends_its_media_and_streams_its_answer() ->
     async with serve(answer) as wire, aclosing_providers():
         events, end = await run(
             model_agent(wire.url),
-            asked("what is it?", TextContent(text="what is it?"), picture),
+            request_of("what is it?", TextContent(text="what is it?"), picture),
             media=Media({CSV_ID: (png, "image/png")}),
         )
     assert wire.exchanges[0].body["messages"] == [
@@ -100,9 +100,9 @@ async def test_an_agent_that_is_asked_again_after_its_own_answer_is_prompted_so(
         await exchange.chunk(choices=[{"delta": {"content": "more"}, "finish_reason": "stop"}])
         await exchange.finish()
 
-    said = [Message(role="user", content="hi"), Message(role="assistant", content="hello")]
+    history = [Message(role="user", content="hi"), Message(role="assistant", content="hello")]
     async with serve(answer) as wire, aclosing_providers():
-        events, _ = await run(model_agent(wire.url), RunRequest(response_id="r1", history=said))
+        events, _ = await run(model_agent(wire.url), RunRequest(response_id="r1", history=history))
     # Vendors refuse a conversation that ends in the model's own words.
     assert [message["role"] for message in wire.exchanges[0].body["messages"]] == [
         *("user", "assistant", "user"),
@@ -133,13 +133,13 @@ async def test_an_anthropic_agent_answers_in_a_schema_and_counts_cached_tokens_a
         await exchange.event("message_stop")
 
     schema = {"type": "object", "properties": {"a": {"type": "integer"}}}
-    wanted = ResponseFormat(
+    response_format = ResponseFormat(
         type="json_schema", json_schema=JsonSchemaFormat(name="n", schema=schema)
     )
     async with serve(answer) as wire, aclosing_providers():
         options = {"base_url": wire.url}
         spec = AgentSpec(id="a", name="claude", provider="anthropic", model="m", options=options)
-        events, end = await run(spec, asked(response_format=wanted))
+        events, end = await run(spec, request_of(response_format=response_format))
     assert [type(event) for event in events] == [Thinking, ResponseDelta, UsageDelta]
     assert (end.finish_reason, end.steps) == ("stop", 1)
     assert end.usage == UsageStats(

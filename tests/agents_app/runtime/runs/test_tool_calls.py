@@ -15,10 +15,10 @@ from tests.agents_app.runtime.runs.run_tools import HANG, SHORT
 from tests.agents_app.runtime.runs.scripted_runs import (
     WEATHER,
     Play,
-    asked,
     calling,
     failure,
     output,
+    request_of,
     run,
     with_tools,
 )
@@ -40,7 +40,7 @@ from upp.providers.scripted import Call, Fail, Step, Text
 async def test_a_client_tool_goes_through_the_broker_and_shows_no_delta() -> None:
     broker = Broker(answer=lambda _: ToolOutcome(result='{"temp":22}'))
     spec = AgentSpec(id="a", name="tool-user")
-    events, end = await run(spec, asked("warm?", tools=[WEATHER]), broker=broker)
+    events, end = await run(spec, request_of("warm?", tools=[WEATHER]), broker=broker)
     assert [(c.name, c.arguments) for c in broker.calls] == [("weather", '{"query":"warm?"}')]
     assert output(events) == [TextContent(text='The tool answered: {"temp":22}')]
     assert end.steps == 2
@@ -55,25 +55,25 @@ async def test_the_words_and_the_media_of_a_client_tool_are_reported_to_the_mode
     outcome = ToolOutcome(result='"two\\nlines"', is_error=is_error, content_items=(picture,))
     spec = AgentSpec(id="a", name="tool-user")
     broker = Broker(answer=lambda _: outcome)
-    events, _ = await run(spec, asked("warm?", tools=[WEATHER]), broker=broker)
-    said = "failed: two\nlines"
+    events, _ = await run(spec, request_of("warm?", tools=[WEATHER]), broker=broker)
+    report = "failed: two\nlines"
     if not is_error:
-        said = f"answered: two\nlines\n\n[image: content_id={CSV_ID}, a map]"
-    assert output(events) == [TextContent(text=f"The tool {said}")]
+        report = f"answered: two\nlines\n\n[image: content_id={CSV_ID}, a map]"
+    assert output(events) == [TextContent(text=f"The tool {report}")]
 
 
 @pytest.mark.parametrize("result", ["[" * 100_000, '"half', "1e999"])
 async def test_a_client_tool_that_answers_no_json_is_quoted(result: str) -> None:
     broker = Broker(answer=lambda _: ToolOutcome(result=result))
     spec = AgentSpec(id="a", name="tool-user")
-    events, _ = await run(spec, asked("warm?", tools=[WEATHER]), broker=broker)
+    events, _ = await run(spec, request_of("warm?", tools=[WEATHER]), broker=broker)
     assert output(events) == [TextContent(text=f"The tool answered: {result}")]
 
 
 async def test_a_failed_client_tool_is_reported_to_the_model() -> None:
     broker = Broker(answer=lambda _: ToolOutcome(result="no network", is_error=True))
     spec = AgentSpec(id="a", name="tool-user")
-    events, _ = await run(spec, asked(tools=[WEATHER]), broker=broker)
+    events, _ = await run(spec, request_of(tools=[WEATHER]), broker=broker)
     assert output(events) == [TextContent(text="The tool failed: no network")]
 
 
@@ -83,7 +83,7 @@ async def test_the_report_of_a_csv_file_is_a_long_tool_with_a_chart() -> None:
     )
     broker = Broker(context=Context(data=b"city,people\nRome,3\nParis,2\n"))
     spec = AgentSpec(id="a", name="report", tools=("csv_report",))
-    events, _ = await run(spec, asked("", attached), broker=broker)
+    events, _ = await run(spec, request_of("", attached), broker=broker)
     call, result, text = output(events)
     assert isinstance(call, ToolCallContent)
     assert call.tool_call.arguments == f'{{"content_id":"{CSV_ID}"}}'
@@ -98,31 +98,31 @@ async def test_the_report_of_a_csv_file_is_a_long_tool_with_a_chart() -> None:
 
 async def test_a_short_tool_runs_here(play: Callable[[Play], AgentSpec]) -> None:
     spec = with_tools(play(calling("short", a=1)), "short")
-    events, _ = await run(spec, asked())
+    events, _ = await run(spec, request_of())
     assert output(events)[-1] == TextContent(text="{'a': 1}")
     spec = with_tools(play(calling("short", fail=True)), "short")
-    events, _ = await run(spec, asked())
+    events, _ = await run(spec, request_of())
     assert output(events)[-1] == TextContent(text="failed: Say something else.")
 
 
 @pytest.mark.parametrize(
-    ("what", "said"),
+    ("what", "refused_act"),
     [("read", "read content"), ("write", "write content"), ("search", "search the chat")],
 )
 async def test_a_short_tool_has_no_chat_and_no_content(
-    play: Callable[[Play], AgentSpec], what: str, said: str
+    play: Callable[[Play], AgentSpec], what: str, refused_act: str
 ) -> None:
-    events, _ = await run(with_tools(play(calling("nosy", what=what)), "nosy"), asked())
+    events, _ = await run(with_tools(play(calling("nosy", what=what)), "nosy"), request_of())
     text = output(events)[-1]
     assert isinstance(text, TextContent)
-    assert text.text.startswith(f"failed: A short tool cannot {said}")
+    assert text.text.startswith(f"failed: A short tool cannot {refused_act}")
 
 
 LIMIT = uamp.DEFAULT_LIMITS.tool_result_bytes
 
 
 @pytest.mark.parametrize(
-    ("how", "said"),
+    ("how", "expected"),
     [
         (1, "failed: odd was not run. Expected `str`, got `int` - at `$.how`."),
         ("time out", "failed: The tool failed inside the server."),
@@ -136,10 +136,10 @@ LIMIT = uamp.DEFAULT_LIMITS.tool_result_bytes
     ],
 )
 async def test_a_short_tool_that_misbehaves_is_answered(
-    play: Callable[[Play], AgentSpec], how: object, said: str
+    play: Callable[[Play], AgentSpec], how: object, expected: str
 ) -> None:
-    events, _ = await run(with_tools(play(calling("odd", how=how)), "odd"), asked())
-    assert output(events)[-1] == TextContent(text=said)
+    events, _ = await run(with_tools(play(calling("odd", how=how)), "odd"), request_of())
+    assert output(events)[-1] == TextContent(text=expected)
 
 
 async def test_a_short_tool_that_hangs_is_left_behind(
@@ -149,7 +149,7 @@ async def test_a_short_tool_that_hangs_is_left_behind(
 ) -> None:
     monkeypatch.setattr(short_tools, "SHORT_TOOL_SECONDS", 0.1)
     try:
-        events, _ = await run(with_tools(play(calling("odd", how="hang")), "odd"), asked())
+        events, _ = await run(with_tools(play(calling("odd", how="hang")), "odd"), request_of())
     finally:
         HANG.set()
     assert output(events)[-1] == TextContent(text="failed: The tool took too long.")
@@ -163,7 +163,7 @@ async def test_a_tool_that_breaks_is_logged_and_reveals_nothing_of_its_inside(
         raise RuntimeError("password=secret")
 
     broker = Broker(answer=broken)
-    events, _ = await run(play(calling("weather")), asked(tools=[WEATHER]), broker=broker)
+    events, _ = await run(play(calling("weather")), request_of(tools=[WEATHER]), broker=broker)
     assert output(events) == [TextContent(text="failed: The tool failed inside the server.")]
     assert "password=secret" in caplog.text
 
@@ -175,7 +175,7 @@ async def test_a_broker_may_end_the_run(play: Callable[[Play], AgentSpec]) -> No
         raise ended
 
     spec = play(calling("weather"))
-    assert await failure(spec, asked(tools=[WEATHER]), Broker(answer=late)) is ended
+    assert await failure(spec, request_of(tools=[WEATHER]), Broker(answer=late)) is ended
 
 
 def offered(play: Callable[[Play], AgentSpec], seen: list[Tool]) -> AgentSpec:
@@ -194,7 +194,7 @@ async def test_client_tools_come_first_and_cannot_shadow_the_servers(
     shadow = ToolDefinition(function=FunctionDefinition(name="short", parameters={"a": 1}))
     again = ToolDefinition(function=FunctionDefinition(name="weather", description="another"))
     native = ToolDefinition(type="web_search")
-    await run(spec, asked(tools=[shadow, WEATHER, again, native]))
+    await run(spec, request_of(tools=[shadow, WEATHER, again, native]))
     assert [(tool.name, tool.description) for tool in seen] == [("weather", "d"), ("short", "")]
     assert seen[0].parameters == {"type": "object", "properties": {}}
     assert seen[1].parameters == SHORT.parameters
@@ -205,8 +205,8 @@ async def test_all_calls_of_a_step_are_shown_before_the_first_one_has_a_row(
     play: Callable[[Play], AgentSpec],
 ) -> None:
     """The row of a call is written with the output so far: a takeover knows the other calls."""
-    shown: list[str] = []
-    known: list[list[str]] = []
+    shown_ids: list[str] = []
+    ids_by_call: list[list[str]] = []
 
     async def script(request: LLMRequest) -> AsyncIterator[Step]:
         if isinstance(request.messages[-1], ToolResultMessage):
@@ -216,18 +216,18 @@ async def test_all_calls_of_a_step_are_shown_before_the_first_one_has_a_row(
             yield Call(name="csv_report", arguments={"content_id": CSV_ID}, call_id=call_id)
 
     def answer(_call: ToolCallData) -> ToolOutcome:
-        known.append(list(shown))
+        ids_by_call.append(list(shown_ids))
         return ToolOutcome(result="kept")
 
     async def receive(event: Event | str) -> None:
         # An event of an answer with a price may have to wait.
         await asyncio.sleep(0)
         if isinstance(event, ResponseDelta) and event.delta.tool_call is not None:
-            shown.append(event.delta.tool_call.id)
+            shown_ids.append(event.delta.tool_call.id)
 
     spec = with_tools(play(script), "csv_report")
-    await run_agent(spec, asked(), receive, broker=Broker(answer=answer), media=Media())
-    assert known == [["c1", "c2", "c3"]] * 3
+    await run_agent(spec, request_of(), receive, broker=Broker(answer=answer), media=Media())
+    assert ids_by_call == [["c1", "c2", "c3"]] * 3
 
 
 async def test_a_run_goes_on_with_calls_that_had_no_result(
@@ -235,20 +235,20 @@ async def test_a_run_goes_on_with_calls_that_had_no_result(
 ) -> None:
     broker = Broker(answer=lambda _: ToolOutcome(result="kept"))
     spec = with_tools(play(calling("csv_report")), "csv_report")
-    said = (
+    items = (
         TextContent(text="let me look"),
         ToolCallContent(
             tool_call=ToolCallData(id="c7", name="csv_report", arguments='{"content_id":"x"}')
         ),
     )
-    events, end = await run(spec, asked(resume=said), broker=broker)
+    events, end = await run(spec, request_of(resume=items), broker=broker)
     assert [(c.id, c.arguments) for c in broker.calls] == [("c7", '{"content_id":"x"}')]
-    call, result, text = output(events, said[1])
+    call, result, text = output(events, items[1])
     assert isinstance(result, ToolResultContent)
     assert result.tool_result.call_id == "c7"
     assert text == TextContent(text="kept")
     assert end.steps == 1
-    assert call is said[1]
+    assert call is items[1]
 
 
 @pytest.mark.parametrize(
@@ -260,9 +260,9 @@ async def test_a_result_that_is_refused_after_a_takeover_is_the_clients_too(
     async def script(_request: LLMRequest) -> AsyncIterator[Step]:
         yield Fail(UPPError("no such thing", code=ErrorCode.INVALID_REQUEST))
 
-    said = (
+    items = (
         ToolCallContent(tool_call=ToolCallData(id="c7", name="weather", arguments="{}")),
         ToolResultContent(tool_result=uamp.ToolResultData(call_id="c7", result='"rain"')),
     )
-    error = await failure(play(script), asked(tools=tools, resume=said))
+    error = await failure(play(script), request_of(tools=tools, resume=items))
     assert error.code == code

@@ -38,11 +38,11 @@ def test_members_of_a_chat_that_shows_a_content_may_read_it() -> None:
     paths = [f"/api/content/{content.pk}", f"/api/v1/contents/{content.pk}"]
 
     def statuses(user: User) -> list[int]:
-        found = []
+        codes = []
         for path in paths:
             response = signed_in(user).get(path)
-            found.append(response.status_code)
-        return found
+            codes.append(response.status_code)
+        return codes
 
     assert (statuses(ada), statuses(bob), statuses(eve)) == ([200, 200], [404, 404], [404, 404])
     reading_rights.use(chat.pk, [str(content.pk)])
@@ -84,10 +84,13 @@ def test_an_item_has_an_absolute_address_for_clients_without_a_key(settings: Set
 
 def test_an_address_elsewhere_stays_and_a_text_has_none() -> None:
     elsewhere = uamp.ImageContent(image=uamp.MediaUrl(url="https://example.org/a.png"))
-    own, anyone = "https://own", addresses.ContentReader(chat_id="chat_1")
-    url = references.absolute_url(elsewhere, base_url=own, reader=anyone)
+    base_url, anyone = "https://own", addresses.ContentReader(chat_id="chat_1")
+    url = references.absolute_url(elsewhere, base_url=base_url, reader=anyone)
     assert url == "https://example.org/a.png"
-    assert references.absolute_url(uamp.TextContent(text="x"), base_url=own, reader=anyone) is None
+    assert (
+        references.absolute_url(uamp.TextContent(text="x"), base_url=base_url, reader=anyone)
+        is None
+    )
 
 
 def test_a_signed_address_is_readable_without_a_sign_in_for_its_time() -> None:
@@ -225,7 +228,7 @@ def test_an_operator_opens_a_file_and_it_is_recorded() -> None:
     assert body_of(Client().get(led.headers["Location"])) == factories.png()
     # The page shows the name of the file, which is content as well.
     records = AuditRecord.objects.filter(object_id=str(content.pk))
-    assert [(one.actor, one.action) for one in records] == [(root, "content.read")] * 2
+    assert [(record.actor, record.action) for record in records] == [(root, "content.read")] * 2
     assert signed_in(factories.user("bob", is_staff=True)).get(address).status_code == 403
     missing = reverse("admin:chat_app_content_open", args=[uuid.uuid4()])
     assert client.get(missing).status_code == 404

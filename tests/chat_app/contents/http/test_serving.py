@@ -61,7 +61,7 @@ def test_a_known_content_is_not_sent_again() -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "status", "served", "content_range"),
+    ("range_header", "status", "served", "content_range"),
     [
         ("bytes=0-3", 206, b"0123", "bytes 0-3/10"),
         ("bytes=8-", 206, b"89", "bytes 8-9/10"),
@@ -79,11 +79,11 @@ def test_a_known_content_is_not_sent_again() -> None:
     ],
 )
 def test_a_range_is_served_as_asked(
-    asked: str, status: int, served: bytes, content_range: str | None
+    range_header: str, status: int, served: bytes, content_range: str | None
 ) -> None:
     ada = factories.user("ada")
     content = factories.content(ada, b"0123456789", mime_type="text/plain", filename="a.txt")
-    response = signed_in(ada).get(f"/api/content/{content.pk}", headers={"Range": asked})
+    response = signed_in(ada).get(f"/api/content/{content.pk}", headers={"Range": range_header})
     assert response.status_code == status
     assert response.headers.get("Content-Range") == content_range
     if status == 416:
