@@ -61,9 +61,9 @@ def count_work(response_id: str) -> int:
     count, level = 0, [response_id]
     while level:
         work = Session.objects.filter(parent_call__response__in=level)
-        rows = list(work.values_list("pk", "responses"))
-        level = [answer for _, answer in rows if answer is not None]
-        count += len({session for session, _ in rows})
+        sessions = list(work.values_list("pk", flat=True))
+        level = list(Response.objects.filter(session__in=sessions).values_list("pk", flat=True))
+        count += len(sessions)
     return count
 
 
