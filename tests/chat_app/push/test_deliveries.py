@@ -329,6 +329,52 @@ def test_push_services_that_do_not_answer_leave_workers_to_others(
     assert (push_service.received(browser), push_service.received(own)) == ([], [])
 
 
+def test_a_browser_whose_push_service_does_not_answer_leaves_the_others_their_turn(
+    ada: User, grace: User, push_service: PushService, browser: PushBrowser
+) -> None:
+    chat = factories.chat(ada, grace)
+    for _ in range(deliveries.UNDER_WAY + 1):
+        factories.message(chat, grace)
+    queue_news(timezone.now())
+    silent = PushSubscription.objects.get()
+    claimed = deliveries.claim(PushDelivery.objects.earliest("pk").pk)
+    assert claimed is not None
+    deliveries.finish(claimed, None)
+    other = push_service.browser("phone")
+    assert subscribe(signed_in(ada), other.subscription).status_code == 201
+    factories.message(chat, grace)
+    queue_news(timezone.now())
+    make_due()
+
+    due = deliveries.take_due(timezone.now())
+    assert len(due) == deliveries.UNDER_WAY
+    begun = [claim for pk in reversed(due) if (claim := deliveries.claim(pk)) is not None]
+    # The silent one has an attempt at a time.
+    assert [claim.subscription == silent.pk for claim in begun] == [True, False]
+    assert claimed.subscription == silent.pk
+    assert (push_service.received(browser), push_service.received(other)) == ([], [])
+
+
+def test_first_attempts_of_workers_of_an_earlier_release_count_as_running(
+    ada: User,
+    grace: User,
+    push_service: PushService,
+    browser: PushBrowser,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    chat = factories.chat(ada, grace)
+    for _ in range(2):
+        factories.message(chat, grace)
+    queue_news(timezone.now())
+    first, second = PushDelivery.objects.order_by("pk")
+    lease = timezone.now() + timedelta(seconds=deliveries.LEASE_SECONDS)
+    PushDelivery.objects.filter(pk=first.pk).update(attempts=1, due_at=lease)
+    monkeypatch.setattr(deliveries, "UNANSWERED_UNDER_WAY", 0)
+
+    assert deliveries.claim(second.pk) is not None
+    assert push_service.received(browser) == []
+
+
 def test_deliveries_are_forgotten_after_a_while(
     ada: User, grace: User, push_service: PushService, browser: PushBrowser
 ) -> None:
