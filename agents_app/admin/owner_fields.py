@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from agents_app.models import AgentKind
+from agents_app.pricing import read_pricing
 from agents_app.remote.onward import OPTION, TRUST
 
 if TYPE_CHECKING:
@@ -24,7 +25,6 @@ _FIELDS: Final = (
     "delegates",
     "key",
     "remove_key",
-    "pricing",
 )
 _OPTIONS: Final = ("base_url", "api_key_env", OPTION, TRUST)
 
@@ -37,6 +37,8 @@ def owners_changes(
     `agent` is as stored; `values` are those of the form.
     """
     fields = [field for field in _FIELDS if field in changed]
+    if "pricing" in changed and _has_other_prices(agent, values.get("pricing")):
+        fields.append("pricing")
     options = values.get("options") or {}
     if any(options.get(name) != agent.options.get(name) for name in _OPTIONS):
         fields.append("options")
@@ -50,3 +52,12 @@ def owners_changes(
     if "is_public" in changed and values.get("is_public"):
         fields.append("is_public")
     return fields
+
+
+def _has_other_prices(agent: Agent, value: Any) -> bool:
+    """Return whether prices differ from an agent's; the form may write the same ones otherwise."""
+    try:
+        stored, pricing = read_pricing(agent.pricing), read_pricing(value)
+    except ValueError:
+        return True
+    return not (pricing.is_within(stored) and stored.is_within(pricing))

@@ -7,6 +7,7 @@ carries `seen`, the state of the row when the form was rendered.
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
@@ -15,6 +16,7 @@ from django.contrib import messages
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.contrib.admin.utils import quote, unquote
 from django.core.exceptions import PermissionDenied
+from django.db import transaction
 from django.http import Http404, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import path, reverse
@@ -55,7 +57,8 @@ class Operation:
     was nothing left to do, and raises OperationRefused. The audit records it as `act`; None means
     that the service called by `run` records it. `facts` returns what to know beforehand, `offered`
     whether it makes sense for a row, `seen` the state that the form carries. `in_list` also offers
-    it for several rows of a list.
+    it for several rows of a list. The operation and its record are one transaction, unless
+    `is_atomic` is false: such an operation waits for something, and must not hold locks meanwhile.
     """
 
     name: str
@@ -68,6 +71,7 @@ class Operation:
     seen: Callable[[Any], str] = lambda _: ""
     form: type[ReasonForm] = ReasonForm
     in_list: bool = False
+    is_atomic: bool = True
 
 
 class OperationsAdmin(AuditedAdmin):
@@ -145,7 +149,7 @@ class OperationsAdmin(AuditedAdmin):
         form = operation.form(request.POST or None, initial={"seen": operation.seen(row)})
         if request.method == "POST" and form.is_valid():
             try:
-                done = operation.run(row, form.cleaned_data, request)
+                done = self._run(request, operation, row, form.cleaned_data)
             except OperationRefused as error:
                 form.add_error(None, str(error))
             else:
@@ -168,11 +172,11 @@ class OperationsAdmin(AuditedAdmin):
         data: dict[str, Any],
         done: str,
     ) -> HttpResponseBase:
-        """Record and report the outcome, and redirect to the row.
+        """Report the outcome, and redirect to the row.
 
         `data` is the cleaned form, with anything `run` added.
         """
-        self.conclude(request, operation, row, data["reason"], done)
+        del data
         if done:
             self.message_user(request, f"{operation.label}: {done}.", messages.SUCCESS)
         else:
@@ -181,7 +185,16 @@ class OperationsAdmin(AuditedAdmin):
             )
         return HttpResponseRedirect(self._page_of(row))
 
-    def conclude(
+    def _run(
+        self, request: HttpRequest, operation: Operation, row: Model, data: dict[str, Any]
+    ) -> str:
+        """Run an operation on a row and record it; return what happened, or ""."""
+        with transaction.atomic() if operation.is_atomic else nullcontext():
+            done = operation.run(row, data, request)
+            self._record(request, operation, row, data["reason"], done)
+        return done
+
+    def _record(
         self, request: HttpRequest, operation: Operation, row: Model, reason: str, done: str
     ) -> None:
         """Record what was done to a row, if anything was."""
@@ -218,17 +231,13 @@ class OperationsAdmin(AuditedAdmin):
                 "action": operation.name,
             }
             return TemplateResponse(request, "admin/audit_app/operate_on_list.html", context)
-        reason, count = form.cleaned_data["reason"], 0
+        count = 0
         for row in fit:
             try:
-                done = operation.run(
-                    row, {**form.cleaned_data, "seen": operation.seen(row)}, request
-                )
+                data = {**form.cleaned_data, "seen": operation.seen(row)}
+                count += bool(self._run(request, operation, row, data))
             except OperationRefused as error:
                 self.message_user(request, f"{row}: {error}", messages.ERROR)
-                continue
-            self.conclude(request, operation, row, reason, done)
-            count += bool(done)
         self.message_user(request, f"{operation.label}: {count} of {len(chosen)} rows.")
         return None
 

@@ -111,9 +111,9 @@ def open_filter_by(
     column: str, values: Iterable[str] = (), *, common: Iterable[str] = ()
 ) -> type[WindowFilter]:
     """Return a filter that offers also the values of the newest rows."""
-    made = filter_by(column, values, common=common)
-    made.is_closed = False
-    return made
+    column_filter = filter_by(column, values, common=common)
+    column_filter.is_closed = False
+    return column_filter
 
 
 class ListPlace:

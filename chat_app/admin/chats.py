@@ -225,7 +225,6 @@ class ChatAdmin(OperationsAdmin, HistoryAdmin):
         """Send the file of an export."""
         if operation is not EXPORT_CHAT:
             return super().finish_operation(request, operation, row, data, done)
-        self.conclude(request, operation, row, data["reason"], done)
         headers = {"Content-Disposition": f'attachment; filename="{row.pk}.ndjson"'}
         pieces = formats.ndjson(row, pages_for_staff(row), log_lines(row.pk, None))
         return ExportResponse(pieces, content_type="application/x-ndjson", headers=headers)

@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from django.contrib import admin
 from django.contrib.auth.models import User
-from django.db import transaction
 from django.urls import reverse
 
 from audit_app.admin.columns import linked, moment
-from audit_app.admin.operations import Operation, OperationsAdmin
+from audit_app.admin.operations import Operation, OperationRefused, OperationsAdmin
 from audit_app.admin.windows import filter_by
 from audit_app.record import AuditAction
 from chat_app.admin.history_pages import HistoryAdmin
@@ -75,9 +74,11 @@ class ReadReceiptAdmin(HistoryAdmin):
 
 def _clear(profile: Profile, data: dict[str, Any], request: HttpRequest) -> str:
     del data, request
-    with transaction.atomic():
-        profiles.clear_profile(user_id=profile.pk)
-        notify_of_profile(User.objects.get(pk=profile.pk))
+    person = User.objects.filter(pk=profile.pk).first()
+    if person is None:
+        raise OperationRefused("This person no longer exists.")
+    profiles.clear_profile(user_id=person.pk)
+    notify_of_profile(person)
     return "name, status and picture were removed"
 
 

@@ -14,10 +14,16 @@ from django.db import IntegrityError, transaction
 from agents_app.workers import connections
 from chat_app.contents.drawing import DRAWN_TYPES, draw
 from chat_app.contents.storage import read
-from chat_app.models import ContentPreview
+from chat_app.models import Content, ContentPreview
 
 if TYPE_CHECKING:
-    from chat_app.models import Content
+    import uuid
+
+
+def is_to_be_drawn(content_id: uuid.UUID) -> bool:
+    """Return whether the next request for a content's preview draws it."""
+    undrawn = Content.objects.filter(pk=content_id, mime_type__in=DRAWN_TYPES)
+    return undrawn.filter(preview__isnull=True).exists()
 
 
 def preview_of(content: Content) -> bytes:

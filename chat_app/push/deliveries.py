@@ -45,6 +45,7 @@ logger = logging.getLogger(__name__)
 
 ATTEMPTS: Final = 5
 BACKOFF_SECONDS: Final = 10
+_BACKOFF_SPREAD: Final = 1.25
 LEASE_SECONDS: Final = 60
 NEWS_SECONDS: Final = 600
 """An older message does not notify, as on pages."""
@@ -55,9 +56,12 @@ TTL_SECONDS: Final = 24 * 3600
 NOTIFIED_AT_ONCE: Final = 100
 NOTIFY_SECONDS: Final = 5
 UNDER_WAY: Final = 4
-"""The most concurrent attempts per person, so that slow push services do not delay others."""
+"""How many attempts per person run at once, so that slow push services do not delay others.
+
+Attempts are counted without a lock, so a few more may start at the same moment.
+"""
 UNANSWERED_UNDER_WAY: Final = 4
-"""The most concurrent attempts in total for people whose push services did not respond."""
+"""How many attempts run at once in total for browsers whose push services did not respond."""
 MAX_AGE: Final = timedelta(hours=1)
 _GONE: Final = frozenset({HTTPStatus.NOT_FOUND, HTTPStatus.GONE})
 _PASSING: Final = frozenset({HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUESTS})
@@ -88,16 +92,16 @@ def unnotified(now: datetime | Now) -> QuerySet[PushDelivery]:
 def take_due(now: datetime) -> list[int]:
     """Return due deliveries that no worker has recently been notified of.
 
-    At most NOTIFIED_AT_ONCE in total, and UNDER_WAY per person. People whose push services did
+    At most NOTIFIED_AT_ONCE in total, and UNDER_WAY per person. Browsers whose push services did
     not respond come last.
     """
     due = unnotified(now)
     if not due.exists():
         return []
-    place = Window(RowNumber(), partition_by="subscription__user", order_by="due_at")
-    of_person = _unanswered().filter(subscription__user=OuterRef("subscription__user"))
-    first = due.annotate(place=place, last=Exists(of_person)).filter(place__lte=UNDER_WAY)
-    first = first.order_by("last", "place", "due_at")
+    of_browser = _unanswered(now).filter(subscription=OuterRef("subscription"))
+    place = Window(RowNumber(), partition_by="subscription__user", order_by=["last", "due_at"])
+    first = due.annotate(last=Exists(of_browser)).annotate(place=place)
+    first = first.filter(place__lte=UNDER_WAY).order_by("last", "place", "due_at")
     ids = list(first.values_list("pk", flat=True)[:NOTIFIED_AT_ONCE])
     again = now + timedelta(seconds=NOTIFY_SECONDS)
     # The condition is repeated so that only one of the processes that found the row notifies.
@@ -107,17 +111,17 @@ def take_due(now: datetime) -> list[int]:
 def claim(pk: int) -> PushClaim | None:
     """Start an attempt; return None if it is not due, taken, or no longer wanted.
 
-    No attempt starts while the person has UNDER_WAY others or, if one of their push services did
-    not respond, while there are UNANSWERED_UNDER_WAY for all such people. What the person has read,
-    deleted, muted or left meanwhile is not sent, and nothing is sent to a browser that is no longer
-    signed in.
+    No attempt starts while the person has UNDER_WAY others or, if the browser's push service did
+    not respond, while the browser has another, or all such browsers have UNANSWERED_UNDER_WAY. What
+    the person has read, deleted, muted or left meanwhile is not sent, and nothing is sent to a
+    browser that is no longer signed in.
     """
     now = timezone.now()
     due = PushDelivery.objects.filter(pk=pk, finished_at__isnull=True, due_at__lte=now)
     row = due.select_related(
         "subscription__user", "message__chat", "message__sender_user__profile"
     ).first()
-    if row is None or not _may_begin(row.subscription.user_id, now):
+    if row is None or not _may_begin(row.subscription, now):
         return None
     key = server_key()
     if row.subscription.server_key != key.kid or not is_signed_in(row.subscription):
@@ -158,22 +162,28 @@ def claim(pk: int) -> PushClaim | None:
     )
 
 
-def _may_begin(user_id: int, now: datetime) -> bool:
-    """Return whether another attempt may start for a person."""
+def _may_begin(subscription: PushSubscription, now: datetime) -> bool:
+    """Return whether another attempt may start for a browser."""
     leased = PushDelivery.objects.filter(finished_at__isnull=True, leased_until__gt=now)
-    if leased.filter(subscription__user=user_id).count() >= UNDER_WAY:
+    if leased.filter(subscription__user=subscription.user_id).count() >= UNDER_WAY:
         return False
-    unanswered = _unanswered()
-    if not unanswered.filter(subscription__user=user_id).exists():
+    unanswered = _unanswered(now)
+    if not unanswered.filter(subscription=subscription).exists():
         return True
-    people = unanswered.values("subscription__user")
-    return leased.filter(subscription__user__in=people).count() < UNANSWERED_UNDER_WAY
+    if leased.filter(subscription=subscription).exists():
+        return False
+    browsers = unanswered.values("subscription")
+    return leased.filter(subscription__in=browsers).count() < UNANSWERED_UNDER_WAY
 
 
-def _unanswered() -> QuerySet[PushDelivery]:
+def _unanswered(now: datetime) -> QuerySet[PushDelivery]:
     """Return deliveries that are being retried because there was no response."""
     tried = PushDelivery.objects.filter(finished_at__isnull=True, http_status__isnull=True)
-    return tried.filter(Q(attempts__gt=1) | Q(attempts=1, leased_until__isnull=True))
+    # Workers of earlier releases set no `leased_until`: their first attempts run until `due_at`,
+    # which is further away than a first retry ever is.
+    retry = now + timedelta(seconds=BACKOFF_SECONDS * _BACKOFF_SPREAD)
+    first = Q(attempts=1, leased_until__isnull=True, due_at__lte=retry)
+    return tried.filter(Q(attempts__gt=1) | first)
 
 
 def topic_of(place: str) -> str:
@@ -215,7 +225,7 @@ def finish(claimed: PushClaim, status: int | None) -> int | None:
             subscription.filter(failures__gte=FAILURES_MAX).delete()
         logger.warning("a push service did not accept a message: %s", status or "no response")
     else:
-        pause = BACKOFF_SECONDS * 2 ** (claimed.number - 1) * random.uniform(1, 1.25)  # noqa: S311 not a secret
+        pause = BACKOFF_SECONDS * 2 ** (claimed.number - 1) * random.uniform(1, _BACKOFF_SPREAD)  # noqa: S311 not a secret
         again = now + timedelta(seconds=pause)
         rows.update(due_at=again, notify_at=again, leased_until=None, http_status=status)
     following = PushDelivery.objects.filter(finished_at__isnull=True, due_at__lte=now)

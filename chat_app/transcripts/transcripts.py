@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Final
 from django.db import transaction
 from django.utils import timezone
 
-from chat_app.contents.measures import UNMEASURED
+from chat_app.contents.extents import extents_of
+from chat_app.contents.measures import UNMEASURED, MeasuringBusy
 from chat_app.models import Content, Message, Transcript, TranscriptState
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ REQUEST_RETRY: Final = timedelta(minutes=5)
 FAILURE_RETRY: Final = timedelta(hours=1)
 """A recording for which the server had no text is sent again after this time."""
 UNDER_WAY: Final = 2
-"""The most recordings of one owner that are sent at once, so that workers are left for others."""
+"""How many recordings of one owner are sent at once, so that workers are left for others."""
 _UNMEASURED_BYTES_A_SECOND: Final = 1000
 """The rate at which a recording of unknown length counts; few codecs are slower."""
 
@@ -34,15 +35,6 @@ def has_transcript(content: Content) -> bool:
     return content.mime_type.startswith("audio/") and content.size_bytes <= SOUND_BYTES
 
 
-def is_to_be_sent(content: Content) -> bool:
-    """Return whether the next request for a transcript has the recording sent."""
-    if not has_transcript(content):
-        return False
-    row = Transcript.objects.filter(pk=content.pk).first()
-    now = timezone.now()
-    return (row is None or _is_due(row, now)) and not _is_busy(content, now)
-
-
 def seconds_of(content: Content) -> int:
     """Return the length of a recording in seconds, at least 1, for its owner's limit of a day."""
     if content.extent is None or content.extent >= UNMEASURED:
@@ -50,17 +42,21 @@ def seconds_of(content: Content) -> int:
     return max(1, -(-content.extent // 1000))
 
 
-def transcript_of(content: Content, ask: Callable[[str], None]) -> Transcript:
+def transcript_of(
+    content: Content, ask: Callable[[str], None], *, charge: Callable[[int], None]
+) -> Transcript:
     """Return the transcript of a recording as far as known; `ask` has a worker send it.
 
-    If several people view it at once, it is sent only once. It waits, as `asked`, while UNDER_WAY
-    others of its owner are being sent.
+    If several people view it at once, it is sent only once. Before that, `charge` counts its
+    seconds, and raises to refuse it; a recording that no worker has sent is not counted again. It
+    waits, as `asked`, until it can be measured and fewer than UNDER_WAY others of its owner are
+    being sent.
     """
     transcript = Transcript.objects.filter(pk=content.pk).first()
     now = timezone.now()
     if transcript is not None and not _is_due(transcript, now):
         return transcript
-    if _is_busy(content, now):
+    if _is_busy(content, now) or not _is_measured(content):
         return Transcript(content=content, state=TranscriptState.ASKED)
     with transaction.atomic():
         Transcript.objects.get_or_create(
@@ -68,6 +64,8 @@ def transcript_of(content: Content, ask: Callable[[str], None]) -> Transcript:
         )
         row = Transcript.objects.select_for_update(no_key=True).get(pk=content.pk)
         if _is_due(row, now):
+            if row.state != TranscriptState.ASKED:
+                charge(seconds_of(content))
             row.state, row.created_at = TranscriptState.ASKED, now
             row.save(update_fields=["state", "created_at"])
             transaction.on_commit(lambda: ask(str(content.pk)))
@@ -119,6 +117,17 @@ def _is_busy(content: Content, now: datetime) -> bool:
         content__owner_key=content.owner_key,
     )
     return sent.count() >= UNDER_WAY
+
+
+def _is_measured(content: Content) -> bool:
+    """Measure a recording that was not measured when it was stored; return False to try later."""
+    if content.extent is None:
+        try:
+            extents_of([str(content.pk)])
+        except MeasuringBusy:
+            return False
+        content.refresh_from_db(fields=["extent"])
+    return True
 
 
 def _is_due(row: Transcript, now: datetime) -> bool:

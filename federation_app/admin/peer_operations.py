@@ -144,6 +144,7 @@ REFRESH: Final = Operation(
     run=_refresh,
     facts=lambda peer: f"From now on, the keys of {peer.did} are those in its DID document.",
     offered=lambda peer: peer.revoked_at is None and peer.trust != PeerTrust.OPERATOR,
+    is_atomic=False,
 )
 SUSPEND: Final = Operation(
     name="suspend",
@@ -196,6 +197,7 @@ TRUST_CHILDREN: Final = Operation(
         " as it lists them and you trust it. Names that you have added yourself stay as they are."
     ),
     offered=lambda peer: bool(peer.hub) and peer.revoked_at is None,
+    is_atomic=False,
 )
 RELAY: Final = Operation(
     name="relay",

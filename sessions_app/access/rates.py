@@ -83,7 +83,7 @@ KINDS: Final[Mapping[str, RateKind]] = {
     "uploads": _same("UAMP_UPLOADS_PER_MINUTE"),
     # Profile pictures; decoding one takes up to a second of CPU time.
     "pictures": _same("UAMP_PICTURES_PER_MINUTE"),
-    # Texts rendered to HTML, and previews of pictures; each may take a process.
+    # Texts rendered to HTML, and previews that have to be drawn; each may take a process.
     "renders": _same("UAMP_RENDERS_PER_MINUTE"),
     "searches": _same("UAMP_SEARCHES_PER_MINUTE"),
     "exports": _same("UAMP_EXPORTS_PER_MINUTE"),

@@ -28,8 +28,7 @@ def count(request: HttpRequest, kind: str, user_id: int | None, *, cost: int = 1
 class RateThrottle(BaseThrottle):
     """Counts a REST request under the view's `throttle_scope`, or as a read or write.
 
-    For the view's `methods_storing_text`, the request body also counts as text. What the view's
-    `further_cost` returns counts as well: a kind, the id of a person, and the cost.
+    For the view's `methods_storing_text`, the request body also counts as text.
     """
 
     def allow_request(self, request: Request, view: APIView) -> bool:
@@ -39,12 +38,16 @@ class RateThrottle(BaseThrottle):
         self._quota = count(request._request, kind, request.user.pk)  # noqa: SLF001 the public request has no scope
         if self._quota.allowed and request.method in getattr(view, "methods_storing_text", ()):
             self._quota = _count_text(request)
-        further_cost = getattr(view, "further_cost", None)
-        if self._quota.allowed and further_cost and (counted := further_cost(request)) is not None:
-            kind, user_id, cost = counted
-            # The headers do not show it: the limit may be another person's.
-            self._quota = rates.limiter().hit(kind, rates.person(user_id), cost=cost)
         return self._quota.allowed
+
+    @staticmethod
+    def charge(kind: str, user_id: int, cost: int) -> int | None:
+        """Count what a view does for a person; return the pause in seconds if it is refused.
+
+        The response's headers do not show it, as the limit may be another person's.
+        """
+        quota = rates.limiter().hit(kind, rates.person(user_id), cost=cost)
+        return None if quota.allowed else quota.retry_after
 
     def wait(self) -> float:
         """Return the seconds until the next request may be allowed."""

@@ -211,7 +211,6 @@ class ApiKeyAdmin(OperationsAdmin, HistoryAdmin):
         """Display the new secret of a rotated key, once."""
         if "secret" not in data:
             return super().finish_operation(request, operation, row, data, done)
-        self.conclude(request, operation, row, data["reason"], done)
         return self._secret_page(request, row, data["secret"], "The new secret")
 
     def _secret_page(

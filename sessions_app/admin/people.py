@@ -86,6 +86,7 @@ ERASE_PERSON: Final = Operation(
     ),
     offered=lambda person: not person.username.startswith(PREFIX),
     form=EraseForm,
+    is_atomic=False,
 )
 
 admin.site.unregister(User)
@@ -126,5 +127,4 @@ class OperatedPersonAdmin(OperationsAdmin, PersonAdmin):
         """Send the file of an export."""
         if "export" not in data:
             return super().finish_operation(request, operation, row, data, done)
-        self.conclude(request, operation, row, data["reason"], done)
         return export_response(row, data["export"])

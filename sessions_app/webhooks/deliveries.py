@@ -40,6 +40,7 @@ logger = logging.getLogger(__name__)
 # An attempt not recorded within this time counts as lost.
 LEASE_SECONDS: Final = 60
 BACKOFF_SECONDS: Final = (5, 3600)
+_BACKOFF_SPREAD: Final = 1.25
 NOTIFY_SECONDS: Final = 5
 NOTIFIED_AT_ONCE: Final = 100
 # The most concurrent attempts per person, so that slow receivers do not keep workers from the
@@ -157,17 +158,21 @@ def _may_begin(counted_as: str, now: datetime) -> bool:
     leased = WebhookDelivery.objects.filter(finished_at__isnull=True, leased_until__gt=now)
     if leased.filter(webhook__counted_as=counted_as).count() >= UNDER_WAY:
         return False
-    unanswered = _unanswered()
+    unanswered = _unanswered(now)
     if not unanswered.filter(webhook__counted_as=counted_as).exists():
         return True
     people = unanswered.values("webhook__counted_as")
     return leased.filter(webhook__counted_as__in=people).count() < UNANSWERED_UNDER_WAY
 
 
-def _unanswered() -> QuerySet[WebhookDelivery]:
+def _unanswered(now: datetime) -> QuerySet[WebhookDelivery]:
     """Return deliveries that are being retried because there was no response."""
     tried = WebhookDelivery.objects.filter(finished_at__isnull=True, http_status__isnull=True)
-    return tried.filter(Q(attempts__gt=1) | Q(attempts=1, leased_until__isnull=True))
+    # Workers of earlier releases set no `leased_until`: their first attempts run until `due_at`,
+    # which is further away than a first retry ever is.
+    retry = now + timedelta(seconds=BACKOFF_SECONDS[0] * _BACKOFF_SPREAD)
+    first = Q(attempts=1, leased_until__isnull=True, due_at__lte=retry)
+    return tried.filter(Q(attempts__gt=1) | first)
 
 
 def is_unwelcome(webhook: Webhook) -> bool:
@@ -240,7 +245,8 @@ def finish(claimed: DeliveryClaim, outcome: AttemptOutcome) -> int | None:
             disable(claimed.webhook, reason)
     else:
         shortest, longest = BACKOFF_SECONDS
-        pause = min(longest, shortest * 2 ** (claimed.number - 1)) * random.uniform(1, 1.25)  # noqa: S311 not a secret
+        pause = min(longest, shortest * 2 ** (claimed.number - 1))
+        pause *= random.uniform(1, _BACKOFF_SPREAD)  # noqa: S311 not a secret
         rows.update(due_at=now + timedelta(seconds=pause), **facts)
     following = _due(now).filter(webhook__counted_as=claimed.counted_as)
     return following.order_by("due_at").values_list("pk", flat=True).first()
@@ -279,8 +285,8 @@ def take_due() -> list[int]:
         return []
     due = _due(now).filter(notify_at__lte=now)
     place = Window(RowNumber(), partition_by="webhook__counted_as", order_by="due_at")
-    of_one = _unanswered().filter(webhook__counted_as=OuterRef("webhook__counted_as"))
-    first = due.annotate(place=place, last=Exists(of_one)).filter(place__lte=UNDER_WAY)
+    of_person = _unanswered(now).filter(webhook__counted_as=OuterRef("webhook__counted_as"))
+    first = due.annotate(place=place, last=Exists(of_person)).filter(place__lte=UNDER_WAY)
     first = first.order_by("last", "place", "due_at")
     ids = list(first.values_list("pk", flat=True)[:NOTIFIED_AT_ONCE])
     again = now + timedelta(seconds=NOTIFY_SECONDS)

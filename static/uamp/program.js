@@ -16,7 +16,7 @@ import { Outbox } from "./outbox.js";
 const ANSWER_MS = 600_000;
 /** How long to wait for an agent to start answering. */
 const BEGIN_MS = 15_000;
-/** How long a REST request may take. */
+/** How long a REST request may take, besides the time for which its body has the server `wait`. */
 const REQUEST_MS = 60_000;
 const ATTEMPTS = 4;
 const FIRST_PAUSE_MS = 250;
@@ -59,7 +59,10 @@ export class MemoryStorage {
   }
 }
 
-/** REST with a key: `GET` is retried if the server was not reached or accepts no requests now. */
+/**
+ * REST with a key: `GET`, and requests with an `idempotencyKey`, are retried if the server was not
+ * reached or accepts no requests now, but not after a timeout: the first may still be running.
+ */
 export class Rest {
   /** @param {string} origin @param {string} key "" for a visitor */
   constructor(origin, key) {
@@ -70,7 +73,8 @@ export class Rest {
 
   /**
    * @param {string} path
-   * @param {{method?: string, body?: object, idempotencyKey?: string}} [request]
+   * @param {{method?: string, body?: {wait?: number, [name: string]: any},
+   *   idempotencyKey?: string}} [request]
    * @returns {Promise<any>} the document; rejects with UampError for a refusal
    */
   async request(path, { method = "GET", body, idempotencyKey } = {}) {
@@ -79,6 +83,7 @@ export class Rest {
       ...(body ? { "Content-Type": "application/json" } : {}),
       ...(idempotencyKey ? { "Idempotency-Key": idempotencyKey } : {}),
     };
+    const limitMs = REQUEST_MS + 1000 * (body?.wait ?? 0);
     const isRepeatable = method === "GET" || Boolean(idempotencyKey);
     for (let attempt = 1; ; attempt += 1) {
       const isLast = attempt === ATTEMPTS || !isRepeatable;
@@ -89,7 +94,7 @@ export class Rest {
           headers,
           body: body && JSON.stringify(body),
           redirect: "error",
-          signal: AbortSignal.timeout(REQUEST_MS),
+          signal: AbortSignal.timeout(limitMs),
         });
         if (answer.ok) return answer.status === 204 ? null : await answer.json();
         const problem = await answer.json().catch(() => ({}));
@@ -106,7 +111,7 @@ export class Rest {
         }
         pause = Math.max(pause, 1000 * wait);
       } catch (error) {
-        if (isLast || error instanceof UampError) throw error;
+        if (isLast || error instanceof UampError || isTimeout(error)) throw error;
       }
       await new Promise((resolve) => setTimeout(resolve, pause));
     }
@@ -132,6 +137,9 @@ export class Rest {
     return (await this.request("/api/v1/tickets", { method: "POST" })).ticket;
   }
 }
+
+/** @param {unknown} error */
+const isTimeout = (error) => error instanceof Error && error.name === "TimeoutError";
 
 /** A WebSocket opened with a ticket: not every runtime lets programs set its headers. */
 export class TicketSocket {
@@ -284,6 +292,11 @@ export async function* ask(chat, text, { answerMs = ANSWER_MS, beginMs = BEGIN_M
   };
   const onReset = () => {
     if (shown.size && running === 0) return;
+    if (turn.state === "waiting" || turn.state === "held") {
+      // It is in no log yet.
+      chat.retry(turn);
+      return;
+    }
     // What the new log has of the message is unknown: sending it again could repeat it.
     chat.discard(turn);
     failure ??= new UampError({

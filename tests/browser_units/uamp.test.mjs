@@ -374,6 +374,45 @@ test("a program whose chat has another log does not wait for an answer that is g
   );
 });
 
+test("a program's message that was not sent yet goes into the new log of its chat", async () => {
+  const opened = openChat();
+  const { client, chat, socket } = opened;
+  socket.onclose({ code: 1006 });
+  const waiting = ask(chat, "@echo hello", { answerMs: 2_000, beginMs: 2_000 }).next();
+  assert.deepEqual(
+    chat.turns.map(({ state }) => state),
+    ["waiting"],
+  );
+  reset({ client, socket });
+  const { sent } = FakeSocket.last;
+  assert.deepEqual(
+    sent.map(({ type }) => type),
+    ["session.create", "input.text", "response.create"],
+  );
+  const [ids, session_id] = [{ message_id: "m", response_id: "r" }, "s1"];
+  FakeSocket.last.receive({
+    type: "message.created",
+    session_id,
+    seq: 3,
+    message: {
+      id: "m",
+      role: "user",
+      sender_id: "1",
+      content: "@echo hello",
+      client_event_id: sent.at(-1).event_id,
+    },
+  });
+  FakeSocket.last.receive({ type: "response.created", session_id, agent: "echo", ...ids });
+  FakeSocket.last.receive({
+    type: "response.delta",
+    session_id,
+    offset: 0,
+    delta: { type: "text", text: "hello" },
+    ...ids,
+  });
+  assert.equal((await waiting).value.text, "hello");
+});
+
 test("a request of a program that is not answered ends", async (t) => {
   const limits = [];
   t.mock.method(AbortSignal, "timeout", (ms) => {
@@ -382,10 +421,14 @@ test("a request of a program that is not answered ends", async (t) => {
   });
   globalThis.fetch = async (_, { signal }) => signal.throwIfAborted();
   const rest = new Rest("http://h", "uak_1");
-  await assert.rejects(rest.request("/api/v1/tickets", { method: "POST" }), {
-    name: "TimeoutError",
-  });
-  assert.deepEqual(limits, [60_000]);
+  // The first request may still be running, so none is repeated.
+  for (const request of [
+    { method: "POST" },
+    { method: "POST", body: { content: "hello", wait: 300 }, idempotencyKey: "1" },
+    {},
+  ])
+    await assert.rejects(rest.request("/api/v1/messages", request), { name: "TimeoutError" });
+  assert.deepEqual(limits, [60_000, 360_000, 60_000]);
 });
 
 test("a chat resumes behind the last event that it has, and folds each event once", () => {

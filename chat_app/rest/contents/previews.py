@@ -12,7 +12,7 @@ from rest_framework.permissions import AllowAny
 
 from agents_app.rest.problems import Problem, responses
 from chat_app.contents.drawing import PREVIEW_MIME, DrawingBusy
-from chat_app.contents.previews import preview_of
+from chat_app.contents.previews import is_to_be_drawn, preview_of
 from chat_app.rest.contents.contents import POLICY, requested
 from chat_app.rest.edge import RestView
 from uamp.digital_source import AI_HEADERS
@@ -27,9 +27,13 @@ class PreviewView(RestView):
     """The preview of a file."""
 
     read_scope = "chats:read"
-    throttle_scope = "renders"
 
     permission_classes = (AllowAny,)
+
+    @property
+    def throttle_scope(self) -> str | None:
+        """Count only a preview that has to be drawn as such."""
+        return "renders" if is_to_be_drawn(self.kwargs["content_id"]) else None
 
     @extend_schema(
         operation_id="read_preview",

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
 from django.http import Http404
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
+from rest_framework.exceptions import Throttled
 from rest_framework.response import Response
 
 from agents_app.rest.problems import responses
@@ -17,9 +19,7 @@ from chat_app.rest.edge import RestView
 from chat_app.transcripts.tasks import ask
 from chat_app.transcripts.transcripts import (
     has_transcript,
-    is_to_be_sent,
     known_transcript,
-    seconds_of,
     transcript_of,
 )
 
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     import uuid
 
     from rest_framework.request import Request
+
+    from chat_app.models import Content
 
 
 class TranscriptSerializer(serializers.Serializer[Any]):
@@ -46,24 +48,10 @@ class TranscriptView(RestView):
 
     throttle_scope = "transcripts"
 
-    def further_cost(self, request: Request) -> tuple[str, int, int] | None:
-        """Count a recording that is about to be sent for the person who stored it.
-
-        Otherwise, one person's recordings would use up the limits of the members who view them.
-        Those of agents and other servers count for the caller. Raises Http404.
-        """
-        if not settings.UAMP_TRANSCRIPTION_URL:
-            return None
-        user_id = caller(request).pk
-        content = readable(self.kwargs["content_id"], user_id=user_id)
-        if not is_to_be_sent(content):
-            return None
-        return "seconds of recordings", content.owner_id or user_id, seconds_of(content)
-
     @extend_schema(
         operation_id="read_transcript",
         request=None,
-        responses={200: TranscriptSerializer, **responses(404)},
+        responses={200: TranscriptSerializer, **responses(404, 429)},
     )
     def post(self, request: Request, content_id: uuid.UUID) -> Response:
         """Return the transcript of a recording that the caller may play, made on first request.
@@ -79,5 +67,24 @@ class TranscriptView(RestView):
         if not has_transcript(content):
             raise Http404
         is_made = bool(settings.UAMP_TRANSCRIPTION_URL)
-        transcript = transcript_of(content, ask) if is_made else known_transcript(content)
+        if is_made:
+            transcript = transcript_of(content, ask, charge=partial(self._charge, content))
+        else:
+            transcript = known_transcript(content)
         return Response({"state": transcript.state, "text": transcript.text})
+
+    def _charge(self, content: Content, seconds: int) -> None:
+        """Count a recording that is about to be sent for the person who stored it.
+
+        Otherwise, one person's recordings would use up the limits of the members who view them.
+        Those of agents and other servers count for the caller. Raises Throttled.
+        """
+        limit: int = settings.UAMP_TRANSCRIPT_SECONDS_PER_DAY
+        # A longer recording could never be sent.
+        cost = max(min(seconds, limit), 1)
+        user_id = content.owner_id or caller(self.request).pk
+        throttles: list[Any] = self.get_throttles()
+        for throttle in throttles:
+            pause = throttle.charge("seconds of recordings", user_id, cost)
+            if pause is not None:
+                raise Throttled(pause)

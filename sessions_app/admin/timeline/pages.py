@@ -161,7 +161,10 @@ class TimelinePages:
 
 
 class _LivePart:
-    """The live part of a timeline, read again and again; the first with texts is recorded."""
+    """The live part of a timeline, reread on each round.
+
+    The first round that shows texts is recorded.
+    """
 
     def __init__(
         self, read: Callable[[HttpRequest], tuple[TimelinePage, _Selection, Response | None]]

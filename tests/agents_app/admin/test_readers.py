@@ -127,6 +127,23 @@ def test_a_remote_agent_stays_what_its_owner_chose(
     assert (agent.model, agent.secret, agent.options) == ("far", "", {"pays_per_answer": "1"})
 
 
+def test_prices_that_are_only_written_otherwise_are_no_change(developer: Client) -> None:
+    prices = {"per_answer": "0.10", "output_per_1k": "0", "tools": {}, "unfinished": "whole"}
+    agent = Agent.objects.create(
+        name="helper", owner=factories.user("eve"), options={"script": "echo"}, pricing=prices
+    )
+    page = {"tools": [], "pricing__per_answer": "0.10"}
+    assert _saved(developer, agent, **page, instructions="Be brief.") == {}
+    agent.refresh_from_db()
+    assert (agent.instructions, agent.pricing) == ("Be brief.", {"per_answer": "0.1"})
+    for price in ("0.1000001", "0", "x"):
+        assert "pricing" in _saved(developer, agent, **{**page, "pricing__per_answer": price})
+    # Prices that an earlier release stored, and that cannot be read.
+    Agent.objects.update(pricing={"per_answer": "-1"})
+    agent.refresh_from_db()
+    assert "Only eve" in _saved(developer, agent, **page)["pricing"][0]
+
+
 def test_everything_else_is_an_operators_to_change(developer: Client) -> None:
     eve, dora = factories.user("eve"), User.objects.get(username="dora")
     options, tools = {"script": "echo"}, ["csv_report"]

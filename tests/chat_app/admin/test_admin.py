@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING
 import pytest
 from django.apps import apps
 from django.contrib import admin
-from django.db import connection
+from django.contrib.auth.models import User
+from django.db import DatabaseError, connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 from playwright.sync_api import sync_playwright
 
+from audit_app.admin import records
 from audit_app.admin.records import CappedPaginator
 from audit_app.models import AuditRecord
 from chat_app.links.invite_links import create_invite_link
@@ -285,6 +287,51 @@ def test_an_operator_revokes_links_and_it_is_recorded() -> None:
         "payload", flat=True
     )
     assert payload["by"]["name"] == "root"
+
+
+@pytest.mark.parametrize("place", ["list", "page"])
+def test_an_operation_that_cannot_be_recorded_is_not_done(
+    monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    person = factories.user()
+    link, _ = create_share_link(chat_id=factories.chat(person).pk, made_by=person)
+    client = signed_in(factories.superuser())
+
+    def fail(*_arguments: object, **_options: object) -> None:
+        raise DatabaseError
+
+    monkeypatch.setattr(records, "record", fail)
+    path = reverse("admin:chat_app_sharelink_operate", args=[link.pk, "revoke"])
+    post = {"action": "revoke", "_selected_action": [link.pk], "reason": "it was posted"}
+    with pytest.raises(DatabaseError):
+        client.post(address("chat_app.sharelink") if place == "list" else path, post)
+    link.refresh_from_db()
+    assert link.revoked_at is None
+    assert not ChatEvent.objects.filter(type="link.revoked").exists()
+
+
+def test_a_row_that_is_gone_does_not_end_an_action_of_a_list(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    people = [factories.user(name) for name in ("ada", "bob")]
+    for person in people:
+        Profile.objects.create(user=person, display_name="x")
+    clear, remaining = profiles.clear_profile, {person.pk for person in people}
+
+    def erase_others(*, user_id: int) -> None:
+        clear(user_id=user_id)
+        remaining.intersection_update({user_id})
+        User.objects.filter(pk__in=[person.pk for person in people]).exclude(pk=user_id).delete()
+
+    monkeypatch.setattr(profiles, "clear_profile", erase_others)
+    client = signed_in(factories.superuser())
+    post = {"action": "clear", "_selected_action": [person.pk for person in people]}
+    answer = client.post(
+        address("chat_app.profile"), {**post, "reason": "it was offensive"}, follow=True
+    )
+    assert "no longer exists" in answer.content.decode()
+    (row,) = AuditRecord.objects.filter(action="profile.cleared")
+    assert {row.object_id} == {str(pk) for pk in remaining}
 
 
 def test_an_operator_revokes_one_link_on_its_page() -> None:

@@ -291,11 +291,12 @@ def test_a_picture_without_a_file_has_none_and_takes_no_process() -> None:
 @pytest.mark.usefixtures("media")
 def test_readers_request_so_many_previews_and_no_more(settings: Settings) -> None:
     ada = factories.user("ada")
-    content = scan(ada)
     settings.UAMP_RENDERS_PER_MINUTE = 1
     client = signed_in(ada)
-    answers = [client.get(f"/api/content/{content.pk}/preview") for _ in range(2)]
-    assert [answer.status_code for answer in answers] == [200, 429]
+    first, second = (f"/api/content/{scan(ada).pk}/preview" for _ in range(2))
+    # A stored preview takes no process, and neither does a file that has none.
+    paths = [first, first, second, f"/api/content/{factories.content(ada).pk}/preview"]
+    assert [client.get(path).status_code for path in paths] == [200, 200, 429, 404]
 
 
 @pytest.mark.django_db

@@ -268,69 +268,6 @@ def test_a_device_is_sent_so_many_messages_in_a_minute(
     assert len(push_service.received(browser)) == PER_MINUTE
 
 
-def test_slow_push_services_of_a_person_leave_workers_to_others(
-    ada: User, grace: User, push_service: PushService, browser: PushBrowser
-) -> None:
-    browser_of_grace = push_service.browser("grace")
-    assert subscribe(signed_in(grace), browser_of_grace.subscription).status_code == 201
-    chat = factories.chat(ada, grace)
-    for _ in range(deliveries.UNDER_WAY + 2):
-        factories.message(chat, grace)
-    factories.message(chat, ada, "for Grace")
-    now = timezone.now()
-    queue_news(now)
-
-    due = deliveries.take_due(now)
-    assert len(due) == deliveries.UNDER_WAY + 1
-    # None of these attempts ends: the service is slow.
-    claims = [deliveries.claim(pk) for pk in due]
-    assert None not in claims
-
-    rest = PushDelivery.objects.filter(attempts=0)
-    assert len(rest) == 2
-    assert [deliveries.claim(row.pk) for row in rest] == [None, None]
-    of_ada = next(claim for claim in claims if claim is not None and claim.user == ada.pk)
-    following = deliveries.finish(of_ada, 201)
-    assert following in {row.pk for row in rest}
-    assert deliveries.claim(following) is not None
-    assert (push_service.received(browser), push_service.received(browser_of_grace)) == ([], [])
-
-
-def test_push_services_that_do_not_answer_leave_workers_to_others(
-    ada: User, grace: User, push_service: PushService, browser: PushBrowser
-) -> None:
-    browser_of_grace = push_service.browser("grace")
-    assert subscribe(signed_in(grace), browser_of_grace.subscription).status_code == 201
-    chat = factories.chat(ada, grace)
-    slow = []
-    for number in range(deliveries.UNANSWERED_UNDER_WAY):
-        person = factories.user(f"slow{number}")
-        device = push_service.browser(person.username)
-        assert subscribe(signed_in(person), device.subscription).status_code == 201
-        factories.message(factories.chat(person, grace), grace)
-        slow.append(person.pk)
-    factories.message(chat, grace)
-    queue_news(timezone.now())
-    for row in PushDelivery.objects.all():
-        claimed = deliveries.claim(row.pk)
-        assert claimed is not None
-        deliveries.finish(claimed, None)
-    factories.message(chat, ada, "for Grace")
-    queue_news(timezone.now())
-    make_due()
-
-    due = deliveries.take_due(timezone.now())
-    assert len(due) == deliveries.UNANSWERED_UNDER_WAY + 2
-    assert PushDelivery.objects.get(pk=due[0]).subscription.user_id == grace.pk
-    claims = [deliveries.claim(pk) for pk in [*due[1:], due[0]]]
-
-    users = [claim.user for claim in claims if claim is not None]
-    assert len(users) == deliveries.UNANSWERED_UNDER_WAY + 1
-    assert users[-1] == grace.pk
-    assert set(users[:-1]) <= {*slow, ada.pk}
-    assert (push_service.received(browser), push_service.received(browser_of_grace)) == ([], [])
-
-
 def test_deliveries_are_forgotten_after_a_while(
     ada: User, grace: User, push_service: PushService, browser: PushBrowser
 ) -> None:

@@ -12,8 +12,8 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from chat_app.contents import quota, reading_rights, storage
-from chat_app.contents.measures import UNMEASURED
+from chat_app.contents import extents, quota, reading_rights, storage
+from chat_app.contents.measures import UNMEASURED, MeasuringBusy
 from chat_app.models import Chat, Content, Transcript
 from chat_app.transcripts import tasks, transcripts
 from tests import factories
@@ -243,6 +243,90 @@ def test_recordings_of_a_person_have_a_limit_of_a_day(
     longer = voice_note(chat, user_id=None, seconds=4)
     listener.ask(longer, status=429)
     assert len(server.received) == 3
+
+
+def test_a_recording_that_is_sent_once_counts_once(
+    server: TranscriptionServer,
+    ada: User,
+    chat: Chat,
+    listener: Listener,
+    settings: Settings,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    settings.UAMP_TRANSCRIPT_SECONDS_PER_DAY = 5
+    note = voice_note(chat, user_id=ada.pk, seconds=2.9)
+    is_busy = transcripts._is_busy
+
+    def view_too(*arguments: Any) -> bool:
+        # Someone else views it at the same moment.
+        monkeypatch.setattr(transcripts, "_is_busy", is_busy)
+        assert listener.client.post(f"/api/v1/contents/{note.pk}/transcript").status_code == 200
+        return is_busy(*arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(tasks.transcribe, "apply_async", lambda **_: None)
+        monkeypatch.setattr(transcripts, "_is_busy", view_too)
+        assert listener.ask(note)["state"] == "asked"
+    # No worker has sent it.
+    Transcript.objects.update(
+        created_at=timezone.now() - transcripts.REQUEST_RETRY - timedelta(seconds=1)
+    )
+    assert listener.ask(note)["state"] == "asked"
+    assert len(server.received) == 1
+    assert listener.ask(voice_note(chat, user_id=ada.pk, seconds=1.9))["state"] == "asked"
+    listener.ask(voice_note(chat, user_id=ada.pk, seconds=0.9), status=429)
+    assert len(server.received) == 2
+
+
+def test_a_recording_that_is_sent_again_after_a_failure_counts_again(
+    server: TranscriptionServer, ada: User, chat: Chat, listener: Listener, settings: Settings
+) -> None:
+    settings.UAMP_TRANSCRIPT_SECONDS_PER_DAY = 5
+    note = voice_note(chat, user_id=ada.pk, seconds=3)
+    server.answer = (500, b"{}")
+    listener.ask(note)
+    earlier = timezone.now() - transcripts.FAILURE_RETRY - timedelta(seconds=1)
+    Transcript.objects.update(created_at=earlier)
+    listener.ask(note, status=429)
+    row = Transcript.objects.get()
+    assert (row.state, row.created_at) == ("none", earlier)
+    assert len(server.received) == 1
+
+
+def test_a_recording_longer_than_the_limit_takes_all_of_it(
+    server: TranscriptionServer, ada: User, chat: Chat, listener: Listener, settings: Settings
+) -> None:
+    settings.UAMP_TRANSCRIPT_SECONDS_PER_DAY = 2
+    assert listener.ask(voice_note(chat, user_id=ada.pk, seconds=3))["state"] == "asked"
+    listener.ask(voice_note(chat, user_id=ada.pk, seconds=1), status=429)
+    assert len(server.received) == 1
+    settings.UAMP_TRANSCRIPT_SECONDS_PER_DAY = 0
+    listener.ask(voice_note(chat, user_id=None), status=429)
+
+
+def test_a_recording_that_was_not_measured_is_measured_before_it_is_sent(
+    server: TranscriptionServer,
+    note: Content,
+    listener: Listener,
+    settings: Settings,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    settings.UAMP_TRANSCRIPT_SECONDS_PER_DAY = 2
+    Content.objects.filter(pk=note.pk).update(extent=None, size_bytes=100_000)
+
+    def fail(*_arguments: object, **_options: object) -> int:
+        raise MeasuringBusy
+
+    with monkeypatch.context() as patch:
+        patch.setattr(extents, "measure", fail)
+        assert listener.ask(note)["state"] == "asked"
+    assert not Transcript.objects.exists()
+    assert listener.ask(note)["state"] == "asked"
+    assert listener.ask(note)["state"] == "done"
+    note.refresh_from_db()
+    assert note.extent is not None
+    assert 100 <= note.extent < 200
+    assert len(server.received) == 1
 
 
 def test_a_recording_of_unknown_length_counts_by_its_bytes(note: Content) -> None:

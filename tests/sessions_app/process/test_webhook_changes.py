@@ -59,8 +59,28 @@ def test_what_is_beyond_the_rate_of_a_person_is_postponed_at_once(settings: Sett
     assert Webhook.objects.filter(look_at__isnull=False).count() == 2 * changes.BATCH_SIZE + 1
 
 
+def test_first_attempts_of_workers_of_an_earlier_release_count_as_running(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    webhook = Webhook.objects.order_by("pk")[0]
+    lease = timezone.now() + timedelta(seconds=deliveries.LEASE_SECONDS)
+    for number, attempts in enumerate((0, 1)):
+        WebhookDelivery.objects.create(
+            webhook=webhook,
+            number=number,
+            state="working",
+            body="{}",
+            attempts=attempts,
+            due_at=lease if attempts else timezone.now(),
+        )
+    (due,) = deliveries.take_due()
+
+    monkeypatch.setattr(deliveries, "UNANSWERED_UNDER_WAY", 0)
+    assert deliveries.claim(due) is not None
+
+
 def test_receivers_that_do_not_answer_leave_workers_to_other_people() -> None:
-    hour = timezone.now() + timedelta(hours=1)
+    retry = timezone.now() + timedelta(seconds=deliveries.BACKOFF_SECONDS[0])
     people = [f"user:slow{number}" for number in range(deliveries.UNANSWERED_UNDER_WAY + 1)]
     webhooks = list(Webhook.objects.order_by("pk")[: len(people) + 1])
     for webhook, person in zip(webhooks, [*people, "user:quick"], strict=True):
@@ -75,7 +95,7 @@ def test_receivers_that_do_not_answer_leave_workers_to_other_people() -> None:
                 state="working",
                 body="{}",
                 attempts=attempt_count,
-                due_at=hour if attempt_count else timezone.now(),
+                due_at=retry if attempt_count else timezone.now(),
             )
     WebhookDelivery.objects.filter(attempts=1).update(number=2)
 
