@@ -118,9 +118,10 @@ class ForeignDialect(SocketDialect, ABC):
     async def begin(self, create: ev.ResponseCreate) -> str:
         """Begin a turn and return its response; raises RemoteProtocolError if none begins.
 
-        Nothing is sent meanwhile, so that the first events of the response find its id known.
+        Its session's events wait meanwhile, so that the first ones of the response find its id
+        known.
         """
-        with self.connection.outgoing.held():
+        with self.connection.outgoing.held(create.session_id or ""):
             await self.send(create)
             return started_response(self.connection)
 
