@@ -56,6 +56,7 @@ def _service(request: HttpRequest, exchange: Exchange, agent: str) -> ResponsesS
         transport=TRANSPORT,
         agent=agent,
         extension=EXTENSION,
+        scope=request.scope,  # type: ignore[attr-defined]  # an ASGIRequest
     )
     return ResponsesService(reader, agent)
 
