@@ -83,7 +83,8 @@ def test_a_subscription_whose_session_ends_with_its_task_has_the_end_of_the_task
     with followed(web, task_id, alice) as answers:
         assert next(answers) is None
         call(web, "tool-user", "CancelTask", {"id": task_id}, who=alice)
-        session_states.close_session(Response.objects.get(pk=task_id).session_id, reason="ended")
+        session_id = Response.objects.get(pk=task_id).session_id
+        assert session_states.close_session(session_id or "", reason="ended")
         (last,) = filter(None, answers)
 
     assert last["result"]["statusUpdate"]["status"]["state"] == "TASK_STATE_CANCELED"
