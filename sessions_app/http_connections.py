@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from django.db import IntegrityError, transaction
 from django.db.models import Count, Q, Sum
-from django.db.models.functions import Length
 from django.utils import timezone
 
 from sessions_app import selectors
@@ -30,7 +29,7 @@ REQUESTS_PER_CONNECTION: Final = 64
 KEPT_CHARS_PER_CONNECTION: Final = 8_000_000
 """How long the stored answers of a connection may be before it has to read them."""
 KEPT_CHARS_PER_PRINCIPAL: Final = 4 * KEPT_CHARS_PER_CONNECTION
-"""The same of all connections of a person, agent or peer, or of the visitors from an address."""
+"""The same limit for all connections of a person, agent or peer, or of an address's visitors."""
 SEEN_RESOLUTION: Final = timedelta(hours=1)
 
 
@@ -114,22 +113,19 @@ def add_request(connection_id: str, request_id: str, *, session_id: str | None) 
     return row.pk
 
 
-def keep_answer(pk: int, answer: str) -> None:
+def keep_answer(pk: int, answer: str, *, is_refusal: bool = False) -> None:
     """Store the answer to a request for its stream to send.
 
-    Raises TooManyRequests, and drops the request, if other answers have used up the room since it
-    was added.
+    Raises TooManyRequests if other answers have used up the room since the request was added. There
+    is always room for a refusal, which is short.
     """
     row = UnansweredRequest.objects.filter(pk=pk)
     connection_id = row.values_list("connection_id", flat=True).first()
     if connection_id is None:
         return
-    try:
+    if not is_refusal:
         _waiting(connection_id)
-    except TooManyRequests:
-        take(pk)
-        raise
-    row.update(answer=answer)
+    row.update(answer=answer, answer_chars=len(answer))
 
 
 def keep_response(pk: int, response_id: str) -> None:
@@ -182,8 +178,8 @@ def _waiting(connection_id: str) -> int:
     condition = Q(connection_id=connection_id)
     sums = UnansweredRequest.objects.filter(together).aggregate(
         waiting=Count("pk", filter=condition),
-        kept=Sum(Length("answer"), filter=condition, default=0),
-        kept_by_all=Sum(Length("answer"), default=0),
+        kept=Sum("answer_chars", filter=condition, default=0),
+        kept_by_all=Sum("answer_chars", default=0),
     )
     if sums["kept"] > KEPT_CHARS_PER_CONNECTION or sums["kept_by_all"] > KEPT_CHARS_PER_PRINCIPAL:
         raise TooManyRequests

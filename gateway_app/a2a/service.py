@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from gateway_app.a2a.tasks.errors import TaskErrorReason, TaskRefused
 from gateway_app.a2a.tasks.messages import (
@@ -24,16 +24,15 @@ from gateway_app.doors import webhooks
 from gateway_app.doors.exchange import Exchange
 from gateway_app.doors.responses import ResponseReader
 from gateway_app.http import KEEP_ALIVE
-from uamp import RemoteProtocolError
+from uamp import ErrorCode, RemoteProtocolError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-    from typing import TypeAlias
 
     from django.http import HttpRequest, StreamingHttpResponse
 
     from gateway_app.a2a.tasks.messages import SentMessage
-    from gateway_app.a2a.tasks.task import Task, TaskUpdate
+    from gateway_app.a2a.tasks.task import StatusUpdate, Task, TaskUpdate
     from gateway_app.shapes.stored_response import ResponsePage, StoredResponse
     from gateway_app.shapes.webhook_receiver import WebhookReceiver
 
@@ -113,9 +112,8 @@ class TaskService:
             reader = self._reader(exchange)
             stored = await self._with_history(reader, task_id)
             _check_live(stored, TaskErrorReason.UNSUPPORTED_OPERATION)
-            state = await exchange.join(task_id)
             writer = TaskWriter(task_id, stored.thread, link=reader.link_in(stored.chat_id))
-            list(writer.feed(state))
+            list(writer.feed(await exchange.join(task_id)))
             first = [encode(writer.initial_task(stored))]
         except BaseException:
             await exchange.close()
@@ -227,9 +225,7 @@ class TaskService:
     # --- Parts of the methods ---
 
     async def _exchange(self, demand_body: DemandBody | None = None) -> Exchange:
-        return await Exchange.of(
-            self._request, TRANSPORT, demand_body=demand_body, leaving="continue"
-        )
+        return await Exchange.of(self._request, TRANSPORT, demand_body=demand_body)
 
     def _reader(self, exchange: Exchange) -> ResponseReader:
         return ResponseReader(
@@ -258,9 +254,8 @@ class TaskService:
     ) -> StoredResponse:
         """Return the response of a task, with its history unless `history_length` is 0."""
         stored = await self._stored(reader, task_id)
-        if history_length == 0:
-            return stored
-        (stored,) = await reader.with_follow_ups([stored])
+        if history_length != 0:
+            (stored,) = await reader.with_follow_ups([stored])
         return stored
 
     async def _enter(
@@ -334,9 +329,9 @@ class TaskService:
         try:
             if not writer.has_ended:
                 async for events in exchange.events():
-                    made = b"".join(encode(update) for update in writer.feed(events))
-                    if made or not events:
-                        yield made or KEEP_ALIVE
+                    frames = b"".join(encode(update) for update in writer.feed(events))
+                    if frames or not events:
+                        yield frames or KEEP_ALIVE
                     if exchange.has_ended:
                         break
             stored = await self._stored(reader, exchange.response_id)
@@ -366,25 +361,33 @@ class TaskService:
                 if await reader.is_asking(writer.task_id):
                     continue
                 exchange = await self._exchange()
+                try:
+                    exchange.end_with_process()
+                    missed = writer.feed(await exchange.join(writer.task_id))
+                    frames = self._frames(exchange, reader, writer, [*map(encode, missed)], encode)
+                    async for frame in frames:
+                        yield frame
+                finally:
+                    await exchange.close()
             except RemoteProtocolError as error:
-                yield encode(error)
+                yield encode(await _status_or(error, reader, writer))
                 return
-            try:
-                exchange.end_with_process()
-                updates = list(writer.feed(await exchange.join(writer.task_id)))
-                made = [encode(update) for update in updates]
-                async for frame in self._frames(exchange, reader, writer, made, encode):
-                    yield frame
-            except RemoteProtocolError as error:
-                yield encode(error)
-                return
-            finally:
-                await exchange.close()
 
 
 def _check_live(stored: StoredResponse, reason: TaskErrorReason) -> None:
     if stored.has_ended:
         raise TaskRefused(reason, f"The task has ended: it is {stored.status}.")
+
+
+async def _status_or(
+    error: RemoteProtocolError, reader: ResponseReader, writer: TaskWriter
+) -> StatusUpdate | RemoteProtocolError:
+    """Return the status of a task that has ended with its session; otherwise the error."""
+    if error.code == ErrorCode.UNKNOWN_SESSION:  # its client has not lost its key
+        stored = await reader.find(writer.task_id)
+        if stored is not None and stored.has_ended:
+            return writer.status(stored)
+    return error
 
 
 async def _end_of(exchange: Exchange, writer: TaskWriter) -> None:

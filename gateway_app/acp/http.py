@@ -148,4 +148,9 @@ async def _take_request(
     except (read.RpcError, RemoteProtocolError) as error:
         refused = error if isinstance(error, read.RpcError) else read.RpcError.of(error)
         messages = [write.failure(message.id, refused.body())]
-    await posted.answer(connection_id, messages)
+    try:
+        await posted.answer(connection_id, messages)
+    except RemoteProtocolError as error:
+        # A refused POST would be sent again, but its request has been executed.
+        refusal = write.failure(message.id, read.RpcError.of(error).body())
+        await posted.answer(connection_id, [refusal], is_refusal=True)

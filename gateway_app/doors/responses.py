@@ -47,7 +47,7 @@ from uamp import ErrorCode, RemoteProtocolError, ResponseState
 from uamp import events as ev
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, MutableMapping, Sequence
 
     from django.http import HttpRequest
 
@@ -79,8 +79,8 @@ class ResponseReader:
     """The responses that one caller got over one protocol, from one agent or from all.
 
     `extension` names the session extension in which the protocol stores, as `contextId`, the thread
-    id that its client chose. `address` is the request's URL as the client addressed it. Used by one
-    task only.
+    id that its client chose. `address` is the request's URL as the client addressed it. Over HTTP,
+    `scope` is the request's (ASGI). Used by one task only.
     """
 
     def __init__(
@@ -91,8 +91,9 @@ class ResponseReader:
         transport: str,
         agent: str,
         extension: str,
+        scope: MutableMapping[str, Any] | None = None,
     ) -> None:
-        self._address = address
+        self._address, self._scope = address, scope
         self._principal = principal
         self._transport, self._agent, self._extension = transport, agent, extension
 
@@ -126,8 +127,13 @@ class ResponseReader:
         return Conversations(self._principal, self._address)
 
     async def count_reads(self, responses: int) -> None:
-        """Count responses that a request reads besides, as events; raises RemoteProtocolError."""
+        """Count the further responses that a request reads as events.
+
+        Raises RemoteProtocolError rate_limited.
+        """
         quota = await rates.limiter().take("events", self._principal.counted_as, cost=responses)
+        if self._scope is not None:
+            rates.note(self._scope, quota)
         if not quota.allowed:
             raise RateLimited(quota)
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 import msgspec
 
 import uamp
+from chat_app.contents import storage
 from chat_app.contents.wave import wave_file
 from gateway_app.doors.agents.agent_speech import speech_of
 from gateway_app.doors.agents.agent_tools import tools_of
@@ -24,6 +25,7 @@ from sessions_app import database
 from sessions_app.access.auth import OriginError
 from sessions_app.connection.open_sessions import opened_session
 from sessions_app.connection.outgoing_queue import DialectFrame
+from sessions_app.connection.rate_limit import check_left
 from sessions_app.handlers import table
 from sessions_app.handlers.turns.input import cancel_response
 from sessions_app.inputs.media import store_media
@@ -42,6 +44,7 @@ from uamp import events as ev
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
+    from datetime import datetime
 
     from gateway_app.doors.agents.agent_speech import AgentSpeech
     from gateway_app.doors.agents.agent_tools import AgentTool
@@ -118,9 +121,10 @@ class ForeignDialect(SocketDialect, ABC):
     async def begin(self, create: ev.ResponseCreate) -> str:
         """Begin a turn and return its response; raises RemoteProtocolError if none begins.
 
-        Nothing is sent meanwhile, so that the first events of the response find its id known.
+        Its session's events wait meanwhile, so that the first ones of the response find its id
+        known.
         """
-        with self.connection.outgoing.held():
+        with self.connection.outgoing.held(create.session_id or ""):
             await self.send(create)
             return started_response(self.connection)
 
@@ -193,6 +197,18 @@ class ForeignDialect(SocketDialect, ABC):
         (content,) = await database.run_long(asker, keep)
         medium = uamp.media_of(content)
         return medium.url if isinstance(medium, uamp.MediaUrl) else audio
+
+    async def discard_sounds(self, addresses: Iterable[str], *, since: datetime) -> None:
+        """Delete sounds that `keep_sound` has stored since then and that no message shows."""
+        content_ids = filter(None, map(uamp.content_id_of, addresses))
+        await database.run(storage.discard, [*content_ids], since=since)
+
+    async def check_rates(self) -> None:
+        """Refuse a turn beyond the rate of responses before its sounds are stored.
+
+        Counts nothing. Raises RemoteProtocolError rate_limited.
+        """
+        await check_left(self.connection.principal, "responses")
 
     def demand_payments(self) -> None:
         """Refuse unpaid turns, with the x402 requirements in the details."""

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from django.http import HttpRequest, StreamingHttpResponse
 
     from gateway_app.doors.agents.agent_tools import AgentTool
+    from sessions_app.access.principal import Principal
     from sessions_app.connection.client_connection import ClientConnection
     from sessions_app.records import OpenSession
     from uamp.events import Event
@@ -57,19 +58,16 @@ __all__ = ["EventStream", "PendingAnswer", "PostedEvents"]
 _encoder: Final = msgspec.json.Encoder()
 
 
-def _unknown_connection() -> RemoteProtocolError:
-    return RemoteProtocolError(
-        ErrorCode.UNKNOWN_SESSION, "There is no such connection, or it is not yours."
-    )
-
-
-def _too_many_requests() -> RemoteProtocolError:
+def _too_many_requests(principal: Principal) -> RemoteProtocolError:
+    sharers, advice = "your connections", "Read their streams, or delete those you no longer use."
+    if principal.is_visitor:
+        sharers = "the connections of visitors from your address"
+        advice = "Read the streams of yours, sign in with a key, or try again later."
     return RemoteProtocolError(
         ErrorCode.TOO_MANY_ITEMS,
         f"At most {http_connections.REQUESTS_PER_CONNECTION} requests wait for answers, and"
         f" unread answers may have at most {http_connections.KEPT_CHARS_PER_CONNECTION}"
-        f" characters, {http_connections.KEPT_CHARS_PER_PRINCIPAL} in all your connections."
-        " Read their streams, or delete those that you no longer use.",
+        f" characters, {http_connections.KEPT_CHARS_PER_PRINCIPAL} in all {sharers}. {advice}",
     )
 
 
@@ -127,7 +125,9 @@ class PostedEvents:
             agent=self.agent or "",
         )
         if not await database.run(find):
-            raise _unknown_connection()
+            raise RemoteProtocolError(
+                ErrorCode.UNKNOWN_SESSION, "There is no such connection, or it is not yours."
+            )
 
     async def close_connection(self, connection_id: str) -> None:
         """Close a connection and its streams."""
@@ -153,19 +153,23 @@ class PostedEvents:
         except http_connections.RequestRepeated:
             return False
         except http_connections.TooManyRequests:
-            raise _too_many_requests() from None
+            raise _too_many_requests(self._connection.principal) from None
         return True
 
-    async def answer(self, connection_id: str, messages: Sequence[dict[str, Any]]) -> None:
+    async def answer(
+        self, connection_id: str, messages: Sequence[dict[str, Any]], *, is_refusal: bool = False
+    ) -> None:
         """Have a stream send these messages, the last of which answers the request.
 
-        Raises RemoteProtocolError too_many_items, and leaves no request to the streams.
+        Raises RemoteProtocolError too_many_items if there is no room for them. As the request has
+        been executed, its client is then to receive a refusal, for which there always is.
         """
         lines = "\n".join(_encoder.encode(message).decode() for message in messages)
+        keep = partial(http_connections.keep_answer, self._row, lines, is_refusal=is_refusal)
         try:
-            await database.run(http_connections.keep_answer, self._row, lines)
+            await database.run(keep)
         except http_connections.TooManyRequests:
-            raise _too_many_requests() from None
+            raise _too_many_requests(self._connection.principal) from None
         await ring(connection_id)
 
     async def answered_by(self, connection_id: str, response_id: str) -> None:

@@ -38,9 +38,9 @@ _REQUEST: Final = (
 _INTRODUCTION: Final = "A summary stands for the conversation up to here:\n\n"
 
 
-def summary_request(body: ResponsesRequest) -> ResponsesRequest:
+def summary_request(body: ResponsesRequest, *, chat: str | None) -> ResponsesRequest:
     """Return the request that asks for a summary; raises RemoteProtocolError for a chat."""
-    if body.chat is not None:
+    if chat is not None:
         raise unsupported("conversation", "A chat keeps its conversation whole. Leave it out.")
     return ResponsesRequest(
         model=body.model,

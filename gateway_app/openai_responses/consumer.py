@@ -73,6 +73,8 @@ class ResponsesDialect(ForeignDialect):
         """Start without a response, and require turns to be paid for before they begin."""
         self.check_host()
         self.demand_payments()
+        # Not each turn is in it.
+        self._chat, self.connection.defaults.chat = self.connection.defaults.chat, None
         self._running: _Running | None = None
 
     async def receive(self, frame: str | bytes) -> None:
@@ -106,8 +108,8 @@ class ResponsesDialect(ForeignDialect):
             agent=agent,
             extension=EXTENSION,
         )
-        chat = body.chat or self.connection.defaults.chat
-        turn = await ResponsesService(reader, agent).turn(body, chat)
+        service = ResponsesService(reader, agent)
+        turn = await service.turn(body, body.chat, default_chat=self._chat)
         await self._start(turn)
 
     async def _start(self, turn: ClientTurn) -> None:

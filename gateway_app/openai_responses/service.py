@@ -48,10 +48,14 @@ class ResponsesService:
         self._agent = agent
         self._reader = reader
 
-    async def turn(self, body: ResponsesRequest, chat: str | None) -> ClientTurn:
+    async def turn(
+        self, body: ResponsesRequest, chat: str | None, *, default_chat: str | None = None
+    ) -> ClientTurn:
         """Return the turn of a request, with the items that it refers to.
 
-        An agent that is asked in a conversation of this API joins it.
+        A turn without `chat` or previous response goes to `default_chat`, as does one whose
+        previous response that chat holds. An agent that is asked in a conversation of this API
+        joins it.
         """
         previous = None
         if body.previous_response_id is not None:
@@ -65,6 +69,10 @@ class ResponsesService:
                         "openai_code": "previous_response_not_found",
                     },
                 )
+            if chat is None and previous.chat_id == default_chat and previous.conversation is None:
+                chat, previous = default_chat, None
+        else:
+            chat = chat or default_chat
         turn = turn_of(
             msgspec.structs.replace(body, input=await self._resolved(body.items)),
             agent=self._agent or None,

@@ -56,6 +56,7 @@ def _service(request: HttpRequest, exchange: Exchange, agent: str) -> ResponsesS
         transport=TRANSPORT,
         agent=agent,
         extension=EXTENSION,
+        scope=request.scope,  # type: ignore[attr-defined]  # an ASGIRequest
     )
     return ResponsesService(reader, agent)
 
@@ -121,7 +122,8 @@ async def compact(request: HttpRequest, name: str = "") -> HttpResponseBase:
     try:
         service = _service(request, exchange, name)
         questions = await service.questions(body)
-        await exchange.begin(await service.turn(summary_request(body), None))
+        summary = summary_request(body, chat=body.chat or request.headers.get("X-Chat-Id"))
+        await exchange.begin(await service.turn(summary, None))
         end = await whole_answer(exchange)
         compaction = compacted(exchange.response_id, end, questions=questions, owner=service.owner)
         headers = exchange.headers

@@ -231,7 +231,13 @@ class RealtimeDialect(ForeignDialect):
         await self._update_items()
         context = self._context(fields)
         check_context(context, "response.input")
-        stored = [await self._sounds.stored(item) for item in context]
+        async with self._sounds.stored(context) as stored:
+            response_id = await self._begin(fields, stored)
+        if stored and stored[-1].role == "user":
+            self._conversation.note_question(stored[-1].id, response_id)
+
+    async def _begin(self, fields: read.ResponseFields, stored: Sequence[RealtimeItem]) -> str:
+        """Begin the response to items and return its id; raises RemoteProtocolError."""
         messages = messages_of(stored)
         modality_fields = self._session if fields.requested_modalities is None else fields
         speaks = self._speaks and is_spoken(modality_fields)
@@ -252,8 +258,7 @@ class RealtimeDialect(ForeignDialect):
         except RemoteProtocolError:
             self._writer = None
             raise
-        if stored and stored[-1].role == "user":
-            self._conversation.note_question(stored[-1].id, writer.response_id)
+        return writer.response_id
 
     async def _update_items(self) -> None:
         """Drop items whose messages were deleted in their chat, and update edited ones."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Protocol
 
 import msgspec
+from django.utils import timezone
 
 from gateway_app.openai.errors import refused
 from gateway_app.realtime.items import is_unstored, unstored_bytes
@@ -12,8 +14,11 @@ from uamp import ErrorCode
 from uamp.types.inline_media import media_bytes
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterable, Sequence
+    from datetime import datetime
+
     from gateway_app.realtime.conversation import RealtimeConversation
-    from gateway_app.realtime.items import RealtimeItem
+    from gateway_app.realtime.items import RealtimeItem, RealtimePart
     from gateway_app.realtime.speech_turns import SpeechTurns
 
 
@@ -28,6 +33,12 @@ class SoundPort(Protocol):
 
         Raises RemoteProtocolError if the caller's storage is full.
         """
+
+    async def discard_sounds(self, addresses: Iterable[str], *, since: datetime) -> None:
+        """Delete sounds stored since then that no message shows."""
+
+    async def check_rates(self) -> None:
+        """Raise RemoteProtocolError if the rates admit no further turn now."""
 
 
 class ItemSounds:
@@ -84,16 +95,39 @@ class ItemSounds:
                 ErrorCode.EVENT_TOO_LARGE,
             )
 
-    async def stored(self, item: RealtimeItem) -> RealtimeItem:
-        """Store an item's sounds as contents and return the item; raises RemoteProtocolError."""
+    @asynccontextmanager
+    async def stored(self, items: Sequence[RealtimeItem]) -> AsyncIterator[list[RealtimeItem]]:
+        """Store the sounds of the items that a turn answers, and yield the items.
+
+        If the turn is refused in the block, its sounds are in memory again and their files deleted.
+        Raises RemoteProtocolError.
+        """
+        unstored = [item for item in items if unstored_bytes(item)]
+        if not unstored:
+            yield [*items]
+            return
+        await self._port.check_rates()
+        since = timezone.now()
+        addresses: list[str] = []
+        try:
+            yield [await self._stored(item, addresses) for item in items]
+        except BaseException:
+            for item in unstored:
+                self._conversation.replace(item)
+            await self._port.discard_sounds(addresses, since=since)
+            raise
+
+    async def _stored(self, item: RealtimeItem, addresses: list[str]) -> RealtimeItem:
+        """Store an item's sounds, add their addresses and return the item."""
         if not unstored_bytes(item):
             return item
-        parts = [
-            msgspec.structs.replace(part, audio=await self._port.keep_sound(part.audio))
-            if part.audio and is_unstored(part)
-            else part
-            for part in item.content or ()
-        ]
+        parts: list[RealtimePart] = []
+        for part in item.content or ():
+            if part.audio and is_unstored(part):
+                addresses.append(await self._port.keep_sound(part.audio))
+                parts.append(msgspec.structs.replace(part, audio=addresses[-1]))
+            else:
+                parts.append(part)
         item = msgspec.structs.replace(item, content=tuple(parts))
         self._conversation.replace(item)
         return item

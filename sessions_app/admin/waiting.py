@@ -79,7 +79,8 @@ class HttpConnectionAdmin(HistoryAdmin):
     list_display = ("principal", "transport", "agent", moment("created_at"), moment("seen_at"))
     list_filter = ("transport",)
     fields = ("principal", "transport", "agent", "created_at", "seen_at")
-    search_fields = ("counted_as__exact",)
+    # Connections that an earlier release opened during an upgrade have only a principal.
+    search_fields = ("counted_as__exact", "principal__exact")
     search_help_text = "A principal, such as user:1, or address:192.0.2.1 for visitors."
     ordering = ("-seen_at",)
 

@@ -74,8 +74,11 @@ class OutgoingQueue:
         self._sending_bytes = 0
         self._has_room = asyncio.Event()
         self._woken = asyncio.Event()
-        self._may_send = asyncio.Event()
-        self._may_send.set()
+        # The session whose frames are held back, and its frames.
+        self._held_session = ""
+        self._held: list[Outgoing] = []
+        self._held_bytes = 0
+        self._is_released = asyncio.Event()
         self._is_reading = False
         self._is_behind = False
         # How often queued work was dropped.
@@ -108,9 +111,14 @@ class OutgoingQueue:
         self._queued_bytes += size
 
     def emit(self, outgoing: Outgoing) -> None:
-        """Add a frame to the next batch."""
+        """Add a frame to the next batch, or to the frames held back."""
+        size = ITEM_BYTES + outgoing.text.__sizeof__()
+        if self._held_session and outgoing.session_id == self._held_session:
+            self._held.append(outgoing)
+            self._held_bytes += size
+            return
         self._ready.append(outgoing)
-        self._ready_bytes += ITEM_BYTES + outgoing.text.__sizeof__()
+        self._ready_bytes += size
 
     def wake(self) -> None:
         """Make the pump check for work."""
@@ -149,16 +157,16 @@ class OutgoingQueue:
     @property
     def has_batch_bytes(self) -> bool:
         """Whether the next batch is full in bytes, so that reading a long log should pause."""
-        return self._ready_bytes >= BATCH_BYTES
+        return self._ready_bytes + self._held_bytes >= BATCH_BYTES
 
     @property
     def _is_batch_full(self) -> bool:
-        return len(self._ready) >= BATCH_FRAMES or self._ready_bytes >= BATCH_BYTES
+        return len(self._ready) >= BATCH_FRAMES or self.has_batch_bytes
 
     @property
     def pending_bytes(self) -> int:
         """The memory of everything that the client has not taken yet."""
-        return self._queued_bytes + self._ready_bytes + self._sending_bytes
+        return self._queued_bytes + self._ready_bytes + self._held_bytes + self._sending_bytes
 
     async def wait_for_room(self) -> None:
         """Wait while the client is too far behind, so that its next event is not read yet."""
@@ -189,7 +197,8 @@ class OutgoingQueue:
         self.has_ended = True
         self._items.clear()
         self._ready.clear()
-        self._queued_bytes = self._ready_bytes = self._sending_bytes = 0
+        self._held.clear()
+        self._queued_bytes = self._ready_bytes = self._held_bytes = self._sending_bytes = 0
         self._has_room.set()
 
     def take_replies(self) -> list[Outgoing]:
@@ -202,13 +211,21 @@ class OutgoingQueue:
     # --- Sending ---
 
     @contextmanager
-    def held(self) -> Iterator[None]:
-        """Hold back every batch until the block ends; not reentrant."""
-        self._may_send.clear()
+    def held(self, session_id: str) -> Iterator[None]:
+        """Hold back the frames of a session until the block ends; not reentrant.
+
+        Other frames are sent meanwhile, unless those held back take BATCH_BYTES.
+        """
+        self._held_session = session_id
+        self._is_released.clear()
         try:
             yield
         finally:
-            self._may_send.set()
+            self._ready += self._held
+            self._ready_bytes += self._held_bytes
+            self._held, self._held_bytes, self._held_session = [], 0, ""
+            self._is_released.set()
+            self.wake()
 
     async def frames(self) -> AsyncIterator[Outgoing]:
         """Yield frames in order until the connection closes."""
@@ -233,27 +250,33 @@ class OutgoingQueue:
                 self._queued_bytes -= size
                 await self._do(item)
             if self._ready:
-                await self._may_send.wait()
                 ready, self._ready = self._ready, []
                 self._sending_bytes, self._ready_bytes = self._ready_bytes, 0
                 return ready
-            if self._is_behind:
+            if self._is_batch_full:
+                await self._is_released.wait()
+            elif self._is_behind:
                 self._is_behind = False
                 for work in self._read_again():
                     self._queue(work)
-            elif self.closed_with is not None or self._is_over():
+            elif not self._held and (self.closed_with is not None or self._is_over()):
                 self.has_ended = True
                 return None
-            else:
-                self._woken.clear()
-                if until is None:
-                    await self._woken.wait()
-                    continue
-                try:
-                    async with asyncio.timeout_at(until):
-                        await self._woken.wait()
-                except TimeoutError:
-                    return []
+            elif not await self._is_woken(until):
+                return []
+
+    async def _is_woken(self, until: float | None) -> bool:
+        """Wait for work; return False if there was none until a time of the loop's clock."""
+        self._woken.clear()
+        if until is None:
+            await self._woken.wait()
+            return True
+        try:
+            async with asyncio.timeout_at(until):
+                await self._woken.wait()
+        except TimeoutError:
+            return False
+        return True
 
     def _is_past(self, until: float) -> bool:
         """Return whether reading has taken so long that the client needs a keepalive."""

@@ -53,6 +53,13 @@ async def check_rate(
         raise RateLimited(quota)
 
 
+async def check_left(principal: Principal, kind: str) -> None:
+    """Raise RateLimited if no request of a kind is left; counts none."""
+    quota = await rates.limiter().take(kind, principal.counted_as, cost=0)
+    if quota.remaining < 1:
+        raise RateLimited(quota)
+
+
 async def check_text(
     connection: ClientConnection, principal: Principal, size: int, session_id: str | None = None
 ) -> None:

@@ -65,6 +65,8 @@ class UnansweredRequest(models.Model):
     response_id = models.CharField(max_length=40, blank=True)
     # The answer once it is ready: protocol messages, one per line.
     answer = models.TextField(blank=True)
+    # Its length in characters, so that a sum over many answers does not read them.
+    answer_chars = models.PositiveIntegerField(default=0, db_default=0)
     created_at = models.DateTimeField(default=timezone.now)
 
     class Meta:

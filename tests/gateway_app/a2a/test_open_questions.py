@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from django.utils import timezone
 
+from gateway_app.a2a import service
 from gateway_app.doors import exchange
 from gateway_app.doors.responses import ResponseReader
-from sessions_app import lifespan
-from sessions_app.models import ApiKey
+from sessions_app import lifespan, session_states
+from sessions_app.models import ApiKey, Response
+from sessions_app.process import periodic
 from sessions_app.transports import http_exchange
-from tests.gateway_app.a2a.calls import send
+from tests.gateway_app.a2a.calls import call, send
 from tests.gateway_app.a2a.test_waits import SEARCH
 from tests.sessions_app.access.scoped_keys import key_of
 
@@ -71,6 +73,21 @@ def test_a_subscription_ends_with_its_key(web: httpx.Client, alice: Person, task
         (error,) = filter(None, answers)
 
     assert "signed out, or the token was revoked" in error["error"]["message"]
+
+
+def test_a_subscription_whose_session_ends_with_its_task_has_the_end_of_the_task(
+    web: httpx.Client, alice: Person, task_id: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The session is detached before the task is looked at again.
+    monkeypatch.setattr(service, "ASKING_SECONDS", 4 * periodic.PRINCIPALS_SECONDS)
+    with followed(web, task_id, alice) as answers:
+        assert next(answers) is None
+        call(web, "tool-user", "CancelTask", {"id": task_id}, who=alice)
+        session_id = Response.objects.get(pk=task_id).session_id
+        assert session_states.close_session(session_id or "", reason="ended")
+        (last,) = filter(None, answers)
+
+    assert last["result"]["statusUpdate"]["status"]["state"] == "TASK_STATE_CANCELED"
 
 
 def test_a_subscription_ends_with_its_process(

@@ -1,11 +1,16 @@
 """Loading, listing and closing ACP sessions."""
 
+import asyncio
 import json
+import threading
+from typing import Any
 
 import pytest
 
 from gateway_app.doors import session_reader
 from sessions_app.models import Response, Session
+from sessions_app.turn import start
+from sessions_app.turn.assembly import assemble
 from tests.client import wait_until
 from tests.gateway_app.acp.socket_client import HELLO, Acp
 from tests.live_server import Person
@@ -130,3 +135,36 @@ def test_a_session_that_is_closed_answers_its_prompt(acp: Acp, alice: Person) ->
     assert client.answer_to(50)["result"] == {"stopReason": "cancelled"}
     assert client.answer_to(51)["result"] == {}
     assert [m for m in client.seen if m.get("method") == "_session/error"] == []
+
+
+def test_an_answer_is_not_held_up_while_a_turn_of_another_session_starts(
+    acp: Acp, alice: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = acp("slow", alice)
+    first, second = client.new_session(), client.new_session()
+    starts, may_start = threading.Event(), threading.Event()
+
+    async def assemble_slowly(*args: Any, **options: Any) -> Any:
+        starts.set()
+        await asyncio.to_thread(may_start.wait, 60)
+        return await assemble(*args, **options)
+
+    def send(**request: Any) -> None:
+        client.socket.send(json.dumps({"jsonrpc": "2.0", **request}))
+
+    send(id=50, method="session/prompt", params={"sessionId": first, "prompt": HELLO})
+    wait_until(lambda: Response.objects.exclude(text="").exists())
+    monkeypatch.setattr(start, "assemble", assemble_slowly)
+    send(id=51, method="session/prompt", params={"sessionId": second, "prompt": HELLO})
+    try:
+        assert starts.wait(20)
+        words = len(Response.objects.get().text.split())
+        # Some words may have been sent before the turn began to start.
+        while f"word{words + 40}" not in client.text():
+            client.seen.append(json.loads(client.socket.recv(timeout=20)))
+    finally:
+        may_start.set()
+    wait_until(lambda: Response.objects.exclude(text="").count() == len((first, second)))
+    for session_id, request_id in ((first, 50), (second, 51)):
+        send(method="session/cancel", params={"sessionId": session_id})
+        assert client.answer_to(request_id)["result"]["stopReason"] == "cancelled"

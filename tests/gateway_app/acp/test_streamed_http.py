@@ -302,24 +302,40 @@ def test_a_connection_owes_a_bounded_number_of_answers(
     assert json.loads(refused.content)["error"]["data"]["code"] == "too_many_items"
 
 
-def test_a_request_whose_answer_would_exceed_the_length_is_refused(
+def test_a_request_whose_answer_does_not_fit_is_answered_with_its_refusal(
     acp: Open, alice: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     client = acp("echo", alice)
-    list_sessions = methods.list_sessions
+    new_session = methods.new_session
 
-    async def list_meanwhile(port: AcpPort, message: Rpc) -> dict[str, Any]:
+    async def open_meanwhile(port: AcpPort, message: Rpc) -> dict[str, Any]:
         # Meanwhile, other requests of the connection have been answered.
         monkeypatch.setattr(http_connections, "KEPT_CHARS_PER_CONNECTION", -1)
-        return await list_sessions(port, message)
+        return await new_session(port, message)
 
-    monkeypatch.setattr(methods, "list_sessions", list_meanwhile)
+    monkeypatch.setattr(methods, "new_session", open_meanwhile)
+
+    # A refused POST would be sent again, and open another session.
+    answer = client.call("session/new", cwd="/", mcpServers=[])
+
+    assert answer["error"]["data"]["code"] == "too_many_items"
+    assert Session.objects.count() == 1
+    assert not UnansweredRequest.objects.exists()
+
+
+def test_a_visitor_is_not_advised_to_delete_the_connections_of_others(
+    acp: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = acp("echo")
+    monkeypatch.setattr(http_connections, "KEPT_CHARS_PER_PRINCIPAL", -1)
     body = {"jsonrpc": "2.0", "id": 9, "method": "session/list", "params": {}}
+
     refused = client.web.post(client.url, json=body, headers=client.headers())
 
     assert refused.status_code == 400
-    assert json.loads(refused.content)["error"]["data"]["code"] == "too_many_items"
-    assert not UnansweredRequest.objects.exists()
+    message = refused.json()["error"]["message"]
+    assert "visitors from your address" in message
+    assert "delete" not in message
 
 
 def test_a_connection_that_is_not_used_is_deleted(acp: Open, alice: Person) -> None:

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
+from django.apps import apps
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from sessions_app import http_connections
 from sessions_app.access.principal import Principal
@@ -46,13 +51,13 @@ def test_all_connections_of_a_person_keep_unread_answers_up_to_a_length(
         return http_connections.open_connection(person, transport="acp", agent="echo")
 
     first, second, third = opened(alice), opened(alice), opened(bob)
-    for connection in (first, second):
-        request = http_connections.add_request(connection, "1", session_id=None)
+    for connection_id in (first, second):
+        request = http_connections.add_request(connection_id, "1", session_id=None)
         http_connections.keep_answer(request, "x" * 51)
 
-    for connection in (first, second, opened(alice)):
+    for connection_id in (first, second, opened(alice)):
         with pytest.raises(http_connections.TooManyRequests):
-            http_connections.add_request(connection, "2", session_id=None)
+            http_connections.add_request(connection_id, "2", session_id=None)
     http_connections.add_request(third, "2", session_id=None)
     http_connections.close_connection(second)
     http_connections.add_request(first, "2", session_id=None)
@@ -106,4 +111,33 @@ def test_requests_at_the_same_time_keep_no_more_answers_than_requests_in_turn(
 
     with pytest.raises(http_connections.TooManyRequests):
         http_connections.keep_answer(third, "x")
-    assert sorted(UnansweredRequest.objects.values_list("pk", flat=True)) == [first, second]
+    http_connections.keep_answer(third, "refused", is_refusal=True)
+    answers = UnansweredRequest.objects.order_by("pk").values_list("answer", flat=True)
+    assert list(answers) == ["x" * 51, "x" * 51, "refused"]
+
+
+def test_the_length_of_unread_answers_is_summed_without_reading_them(db: None) -> None:
+    opened = http_connections.open_connection(
+        Principal(key="user:1", user_id=1), transport="acp", agent="echo"
+    )
+    request = http_connections.add_request(opened, "1", session_id=None)
+    http_connections.keep_answer(request, "x" * 51)
+
+    with CaptureQueriesContext(connection) as queries:
+        http_connections.add_request(opened, "2", session_id=None)
+    reads = [query["sql"] for query in queries if query["sql"].startswith("SELECT")]
+    assert reads
+    assert not [sql for sql in reads if '"answer"' in sql]
+
+
+def test_answers_of_an_earlier_release_are_measured(db: None) -> None:
+    opened = http_connections.open_connection(
+        Principal(key="user:1", user_id=1), transport="acp", agent="echo"
+    )
+    pk = http_connections.add_request(opened, "1", session_id=None)
+    UnansweredRequest.objects.filter(pk=pk).update(answer="ä" * 51)
+
+    migration = import_module("sessions_app.migrations.0015_lengths_of_stored_answers")
+    migration.measure_answers(apps, SimpleNamespace(connection=connection))
+
+    assert UnansweredRequest.objects.get(pk=pk).answer_chars == len("ä" * 51)

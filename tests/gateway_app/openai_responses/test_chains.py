@@ -202,11 +202,13 @@ def test_each_referenced_answer_counts_as_an_event(
     many = [{"type": "item_reference", "id": f"msg_{number:032x}_0"} for number in range(30)]
     create = {"type": "response.create", "model": "echo", "input": many}
 
+    few = respond(web, "echo", {"input": many[:15]}, alice)
     over_http = respond(web, "echo", {"input": many}, alice)
     with connect(f"{demo.ws}/v1/responses", additional_headers=alice.headers, proxy=None) as socket:
         socket.send(json.dumps(create))
         over_a_socket = json.loads(socket.recv(30))
 
+    assert (few.status_code, few.headers["RateLimit-Remaining"]) == (404, "4")
     assert (over_http.status_code, over_http.json()["error"]["code"]) == (429, "rate_limited")
     assert (over_a_socket["status"], over_a_socket["error"]["code"]) == (429, "rate_limited")
 

@@ -239,6 +239,32 @@ def test_a_header_names_the_chat_of_a_socket(demo: ServerAddress, alice: Person)
     assert [message.content for message in chat.messages.all()] == ["Hello there"] * 2
 
 
+def test_a_socket_with_a_chat_continues_previous_responses(
+    demo: ServerAddress, web: httpx.Client, alice: Person, bob: Person
+) -> None:
+    chat = shared_chat(alice)
+    elsewhere, foreign = (
+        respond(web, "echo", {"input": "Before"}, who).json()["id"] for who in (alice, bob)
+    )
+    with responses(demo, alice, **{"X-Chat-Id": chat.pk}) as client:
+        first = client.ask(input="One")["response"]
+        second = client.ask(input="Two", previous_response_id=first["id"])["response"]
+        third = client.ask(input="Three", previous_response_id=second["id"])["response"]
+        outside = client.ask(input="After", previous_response_id=elsewhere)["response"]
+        other = client.ask(input="After", previous_response_id=elsewhere, store=False)["response"]
+        refused = client.ask(input="After", previous_response_id=foreign)
+
+    assert [answer["conversation"] for answer in (first, second, third)] == [{"id": chat.pk}] * 3
+    assert [outside["conversation"], other["conversation"]] == [None, None]
+    assert [m.content for m in chat.messages.filter(role="user").order_by("seq")] == [
+        "One", "Two", "Three",
+    ]  # fmt: skip
+    before, after = (Response.objects.get(pk=pk) for pk in (elsewhere, outside["id"]))
+    assert before.chat_id == after.chat_id
+    assert Response.objects.get(pk=other["id"]).chat_id not in {chat.pk, before.chat_id}
+    assert refused["error"]["code"] == "previous_response_not_found"
+
+
 def test_an_answer_whose_delegated_work_has_to_be_paid_ends_with_an_error(
     demo: ServerAddress, alice: Person
 ) -> None:

@@ -232,3 +232,38 @@ def test_a_client_that_leaves_leaves_the_answer(
     vendor.go_on.set()
 
     wait_until(lambda: Content.objects.filter(mime_type="audio/wav").exists())
+
+
+@pytest.mark.parametrize(
+    ("setting", "limit"), [("UAMP_RESPONSES_PER_MINUTE", 1), ("UAMP_TEXT_BYTES_PER_DAY", 1000)]
+)
+def test_a_refused_turn_leaves_its_sound_in_memory_alone(
+    realtime: Realtime,
+    alice: Person,
+    vendor: RealtimeVendor,
+    settings: Settings,
+    setting: str,
+    limit: int,
+) -> None:
+    vendor.agent()
+    client = realtime(GA, alice)
+    manual(client)
+    before = getattr(settings, setting)
+    setattr(settings, setting, limit)
+    client.say("Hello")
+    client.answer()
+    client.say("x" * 2000)
+    append(client, tone(120))
+    client.send("input_audio_buffer.commit")
+    client.until("conversation.item.done")
+
+    client.send("response.create")
+    assert client.until("error")[-1]["error"]["code"] == "rate_limited"
+    assert not Content.objects.filter(owner=alice.user).exists()
+
+    setattr(settings, setting, before)
+    client.send("response.create")
+    assert client.until(END)[-1]["response"]["status"] == "completed"
+    (sent,) = vendor.sent("input_audio_buffer.append")
+    assert base64.b64decode(sent["audio"]) == tone(120)
+    assert Content.objects.filter(owner=alice.user).count() == 1

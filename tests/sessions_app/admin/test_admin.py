@@ -31,6 +31,7 @@ from sessions_app.models import (
     CountedHour,
     ExternalIdentity,
     FollowUp,
+    HttpConnection,
     InboundEvent,
     PaymentRequest,
     PendingInput,
@@ -243,6 +244,19 @@ def test_a_new_key_is_shown_once_and_works() -> None:
         assert key.sha256 not in page.content.decode()
     assert secret not in str(client.cookies)
     assert secret not in str(LogEntry.objects.values())
+
+
+def test_connections_are_searched_by_what_they_count_as_and_by_their_principal() -> None:
+    ada = factories.user("ada")
+    key = http_connections.open_connection(of_user(ada), transport="acp", agent="")
+    # An earlier release opened another one during the upgrade.
+    HttpConnection.objects.create(principal=of_user(ada).key, transport="acp")
+    client = signed_in(factories.superuser())
+
+    page = client.get(address("sessions_app.httpconnection"), {"q": of_user(ada).key})
+
+    assert HttpConnection.objects.get(pk=key).counted_as == of_user(ada).key
+    assert len(page.context["cl"].result_list) == 2
 
 
 def test_a_new_key_has_a_scope_a_budget_and_an_expiry() -> None:

@@ -16,7 +16,7 @@ from sessions_app.connection import client_connection, outgoing_queue
 from sessions_app.connection.client_connection import ClientConnection
 from sessions_app.connection.layer_groups import LayerGroups
 from sessions_app.connection.log_reader import PAGE, RunningText
-from sessions_app.connection.outgoing_queue import BATCH_FRAMES
+from sessions_app.connection.outgoing_queue import BATCH_FRAMES, Outgoing
 from tests.sessions_app.connection.sessions import open_session
 
 if TYPE_CHECKING:
@@ -226,3 +226,44 @@ async def test_a_signal_does_not_overtake_the_log_that_is_read() -> None:
     log.may_be_read.set()
     frames = [json.loads(outgoing.text) for outgoing in await batch or []]
     assert [frame["type"] for frame in frames] == [*["message.created"] * 3, "usage.delta"]
+
+
+async def test_frames_of_a_held_session_wait_and_others_do_not() -> None:
+    connection = connected(Log(length=0))
+    outgoing = connection.outgoing
+
+    async def texts() -> list[str]:
+        async with asyncio.timeout(5):
+            batch = await outgoing.batch()
+        return [] if batch is None else [frame.text for frame in batch]
+
+    outgoing.emit(Outgoing("before", "sess_1"))
+    with outgoing.held("sess_1"):
+        for text, session_id in (("held", "sess_1"), ("other", "sess_2"), ("held too", "sess_1")):
+            outgoing.send(Outgoing(text, session_id))
+        connection.send_dialect_frame("reply")
+        connection.close(1012)
+        assert await texts() == ["before", "other", "reply"]
+        ended = asyncio.ensure_future(texts())
+        await asyncio.sleep(0)
+        assert not ended.done()
+    outgoing.send(Outgoing("after", "sess_1"))
+    assert await ended == ["held", "held too", "after"]
+    assert await texts() == []
+    assert outgoing.pending_bytes == 0
+
+
+async def test_a_held_session_does_not_fill_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(outgoing_queue, "BATCH_BYTES", 5000)
+    log = Log(length=10 * PAGE)
+    connection = connected(log)
+    outgoing = connection.outgoing
+    outgoing.put(connection.sessions["sess_1"].subscription.catch_up)
+    with outgoing.held("sess_1"):
+        reading = asyncio.ensure_future(read_on(connection, log.length))
+        for _ in range(200):
+            await asyncio.sleep(0)
+        assert 5000 <= outgoing.pending_bytes < 2 * 5000
+        assert not reading.done()
+    frames = [frame for batch in await reading for frame in batch]
+    assert [frame["seq"] for frame in frames] == list(range(1, log.length + 1))
