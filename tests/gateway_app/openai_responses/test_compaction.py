@@ -156,9 +156,9 @@ def test_what_cannot_be_compacted_is_refused(
     forged = {**summary, "encrypted_content": summary["encrypted_content"][:-8] + "AAAAAAA="}
     for body in ({"conversation": chat.pk}, {"input": None}, {"model": "missing"}):
         assert compact(web, alice, **body).status_code in {400, 404}, body
-    body = {"model": "noter", "input": CONVERSATION}
+    request = {"model": "noter", "input": CONVERSATION}
     headers = {**alice.headers, "X-Chat-Id": chat.pk}
-    assert web.post("/v1/responses/compact", json=body, headers=headers).status_code == 400
+    assert web.post("/v1/responses/compact", json=request, headers=headers).status_code == 400
     for item in (forged, {"type": "compaction"}, {**summary, "encrypted_content": 7}):
         refused = respond(web, "noter", {"input": [item]}, alice)
         assert refused.status_code == 400, refused.text
