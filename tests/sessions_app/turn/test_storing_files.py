@@ -156,7 +156,7 @@ def test_a_turn_that_is_refused_before_it_is_written_leaves_no_file(
     send: Callable[[UampClient], None],
 ) -> None:
     async def refuse(*_: Any, **__: Any) -> None:
-        raise RemoteProtocolError(ErrorCode.PAYMENT_REQUIRED, "Nobody pays.")
+        raise RemoteProtocolError(ErrorCode.PAYMENT_REQUIRED, "No one pays.")
 
     client = opened(dial, alice)
     monkeypatch.setattr(start, "reservations_of", refuse)
