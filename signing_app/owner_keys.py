@@ -150,7 +150,7 @@ def rotate(owner: str) -> SigningKey:
         except IntegrityError:
             # Another process rotated it at the same time: its key is the one to retire now.
             continue
-        forget()
+        transaction.on_commit(forget)
         return made
     raise RuntimeError(f"No process could create a key for {owner}.")
 
@@ -166,7 +166,7 @@ def withdraw(kid: str) -> bool:
         _retire_where(kid=kid)
         changed = PublishedKey.objects.filter(pk=kid, withdrawn_at__isnull=True)
         count = changed.update(withdrawn_at=now)
-    forget()
+    transaction.on_commit(forget)
     return bool(count)
 
 

@@ -57,10 +57,9 @@ class DrawingBusy(Exception):
 def draw(read: Callable[[], bytes], mime_type: str, *, asker: str) -> bytes:
     """Return the preview of a picture as WebP; empty if it cannot be drawn within the limits.
 
-    `read` returns the picture, and is called once a process is free, which waits for it. Pictures
-    of one asker are drawn one after another. Raises DrawingBusy. Blocks for at most WAIT_SECONDS
-    plus DRAW_SECONDS, and as long as `read` does: a bucket may take its time-outs, for each attempt
-    (`bucket`).
+    `read` returns the picture, and is called while a process is reserved. Pictures of one asker are
+    drawn one after another. Raises DrawingBusy. Blocks for at most WAIT_SECONDS plus DRAW_SECONDS,
+    and as long as `read` does: reading from a bucket may time out and be tried again (`bucket`).
     """
 
     def request() -> bytes:

@@ -7,7 +7,6 @@ leave it out. Everything here is synchronous.
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
 
 from django.db import IntegrityError, transaction
 
@@ -16,14 +15,12 @@ from chat_app.contents.drawing import DRAWN_TYPES, draw
 from chat_app.contents.storage import read
 from chat_app.models import Content, ContentPreview
 
-if TYPE_CHECKING:
-    import uuid
 
-
-def is_to_be_drawn(content_id: uuid.UUID) -> bool:
+def is_to_be_drawn(content: Content) -> bool:
     """Return whether the next request for a content's preview draws it."""
-    undrawn = Content.objects.filter(pk=content_id, mime_type__in=DRAWN_TYPES)
-    return undrawn.filter(preview__isnull=True).exists()
+    if content.mime_type not in DRAWN_TYPES:
+        return False
+    return not ContentPreview.objects.filter(pk=content.pk).exists()
 
 
 def preview_of(content: Content) -> bytes:

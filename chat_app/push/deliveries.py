@@ -180,7 +180,7 @@ def _unanswered(now: datetime) -> QuerySet[PushDelivery]:
     """Return deliveries that are being retried because there was no response."""
     tried = PushDelivery.objects.filter(finished_at__isnull=True, http_status__isnull=True)
     # Workers of earlier releases set no `leased_until`: their first attempts run until `due_at`,
-    # which is further away than a first retry ever is.
+    # which is further away than a first retry, until shortly before it ends.
     retry = now + timedelta(seconds=BACKOFF_SECONDS * _BACKOFF_SPREAD)
     first = Q(attempts=1, leased_until__isnull=True, due_at__lte=retry)
     return tried.filter(Q(attempts__gt=1) | first)

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Final
 from django.db import transaction
 from django.utils import timezone
 
-from chat_app.contents.extents import extents_of
-from chat_app.contents.measures import UNMEASURED, MeasuringBusy
+from chat_app.contents.measures import UNMEASURED
 from chat_app.models import Content, Message, Transcript, TranscriptState
 
 if TYPE_CHECKING:
@@ -24,8 +23,8 @@ FAILURE_RETRY: Final = timedelta(hours=1)
 """A recording for which the server had no text is sent again after this time."""
 UNDER_WAY: Final = 2
 """How many recordings of one owner are sent at once, so that workers are left for others."""
-_UNMEASURED_BYTES_A_SECOND: Final = 1000
-"""The rate at which a recording of unknown length counts; few codecs are slower."""
+_UNMEASURED_BYTES_A_SECOND: Final = 4000
+"""The rate at which a recording of unknown length counts: that of voice notes."""
 
 _LONG_AGO: Final = datetime(2000, 1, 1, tzinfo=UTC)
 
@@ -48,15 +47,14 @@ def transcript_of(
     """Return the transcript of a recording as far as known; `ask` has a worker send it.
 
     If several people view it at once, it is sent only once. Before that, `charge` counts its
-    seconds, and raises to refuse it; a recording that no worker has sent is not counted again. It
-    waits, as `asked`, until it can be measured and fewer than UNDER_WAY others of its owner are
-    being sent.
+    seconds, and raises to refuse it; a request that was lost on its way is not counted again. It
+    waits, as `asked`, until fewer than UNDER_WAY others of its owner are being sent.
     """
     transcript = Transcript.objects.filter(pk=content.pk).first()
     now = timezone.now()
     if transcript is not None and not _is_due(transcript, now):
         return transcript
-    if _is_busy(content, now) or not _is_measured(content):
+    if _is_busy(content, now):
         return Transcript(content=content, state=TranscriptState.ASKED)
     with transaction.atomic():
         Transcript.objects.get_or_create(
@@ -117,17 +115,6 @@ def _is_busy(content: Content, now: datetime) -> bool:
         content__owner_key=content.owner_key,
     )
     return sent.count() >= UNDER_WAY
-
-
-def _is_measured(content: Content) -> bool:
-    """Measure a recording that was not measured when it was stored; return False to try later."""
-    if content.extent is None:
-        try:
-            extents_of([str(content.pk)])
-        except MeasuringBusy:
-            return False
-        content.refresh_from_db(fields=["extent"])
-    return True
 
 
 def _is_due(row: Transcript, now: datetime) -> bool:

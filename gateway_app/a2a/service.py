@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from django.http import HttpRequest, StreamingHttpResponse
 
     from gateway_app.a2a.tasks.messages import SentMessage
-    from gateway_app.a2a.tasks.task import StatusUpdate, Task, TaskUpdate
+    from gateway_app.a2a.tasks.task import Task, TaskUpdate
     from gateway_app.shapes.stored_response import ResponsePage, StoredResponse
     from gateway_app.shapes.webhook_receiver import WebhookReceiver
 
@@ -370,7 +370,8 @@ class TaskService:
                 finally:
                     await exchange.close()
             except RemoteProtocolError as error:
-                yield encode(await _status_or(error, reader, writer))
+                for update in await _end_or(error, reader, writer):
+                    yield encode(update)
                 return
 
 
@@ -379,15 +380,17 @@ def _check_live(stored: StoredResponse, reason: TaskErrorReason) -> None:
         raise TaskRefused(reason, f"The task has ended: it is {stored.status}.")
 
 
-async def _status_or(
+async def _end_or(
     error: RemoteProtocolError, reader: ResponseReader, writer: TaskWriter
-) -> StatusUpdate | RemoteProtocolError:
-    """Return the status of a task that has ended with its session; otherwise the error."""
-    if error.code == ErrorCode.UNKNOWN_SESSION:  # its client has not lost its key
+) -> list[TaskUpdate | RemoteProtocolError]:
+    """Return the updates of a task that has ended together with its session, or the error."""
+    # A revoked key is `unauthorized`.
+    if error.code == ErrorCode.UNKNOWN_SESSION:
         stored = await reader.find(writer.task_id)
-        if stored is not None and stored.has_ended:
-            return writer.status(stored)
-    return error
+        end = None if stored is None else await reader.end_of(stored)
+        if stored is not None and end is not None:
+            return [*writer.feed([end]), writer.status(stored)]
+    return [error]
 
 
 async def _end_of(exchange: Exchange, writer: TaskWriter) -> None:

@@ -162,7 +162,7 @@ class PostedEvents:
         """Have a stream send these messages, the last of which answers the request.
 
         Raises RemoteProtocolError too_many_items if there is no room for them. As the request has
-        been executed, its client is then to receive a refusal, for which there always is.
+        been executed, the caller then stores a refusal, for which there is always room.
         """
         lines = "\n".join(_encoder.encode(message).decode() for message in messages)
         keep = partial(http_connections.keep_answer, self._row, lines, is_refusal=is_refusal)

@@ -41,7 +41,9 @@ _INTRODUCTION: Final = "A summary stands for the conversation up to here:\n\n"
 def summary_request(body: ResponsesRequest, *, chat: str | None) -> ResponsesRequest:
     """Return the request that asks for a summary; raises RemoteProtocolError for a chat."""
     if chat is not None:
-        raise unsupported("conversation", "A chat keeps its conversation whole. Leave it out.")
+        raise unsupported(
+            "conversation", "A chat keeps its conversation whole. Leave it and X-Chat-Id out."
+        )
     return ResponsesRequest(
         model=body.model,
         instructions=body.instructions,

@@ -73,7 +73,7 @@ class ResponsesDialect(ForeignDialect):
         """Start without a response, and require turns to be paid for before they begin."""
         self.check_host()
         self.demand_payments()
-        # Not each turn is in it.
+        # Not every turn belongs to it.
         self._chat, self.connection.defaults.chat = self.connection.defaults.chat, None
         self._running: _Running | None = None
 

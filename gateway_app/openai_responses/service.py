@@ -53,8 +53,8 @@ class ResponsesService:
     ) -> ClientTurn:
         """Return the turn of a request, with the items that it refers to.
 
-        A turn without `chat` or previous response goes to `default_chat`, as does one whose
-        previous response that chat holds. An agent that is asked in a conversation of this API
+        A turn without `chat` or previous response goes to `default_chat`, as does one that
+        continues a response of that chat. An agent that is asked in a conversation of this API
         joins it.
         """
         previous = None
@@ -70,6 +70,8 @@ class ResponsesService:
                     },
                 )
             if chat is None and previous.chat_id == default_chat and previous.conversation is None:
+                if not self._agent and not body.model:
+                    body = msgspec.structs.replace(body, model=previous.agent)
                 chat, previous = default_chat, None
         else:
             chat = chat or default_chat

@@ -98,8 +98,11 @@ async def input_tokens(request: HttpRequest, name: str = "") -> HttpResponseBase
     """Estimate the tokens of a request's input, without asking the agent."""
     body = read_body(request, ResponsesRequest)
     check(body)
-    if body.chat:
-        raise unsupported("conversation", "The messages of a chat are not counted. Leave it out.")
+    if body.chat or request.headers.get("X-Chat-Id"):
+        raise unsupported(
+            "conversation",
+            "The messages of a chat are not counted. Leave it and X-Chat-Id out.",
+        )
     exchange = await Exchange.of(request, TRANSPORT)
     try:
         turn = await _service(request, exchange, name).turn(body, None)
@@ -122,7 +125,7 @@ async def compact(request: HttpRequest, name: str = "") -> HttpResponseBase:
     try:
         service = _service(request, exchange, name)
         questions = await service.questions(body)
-        summary = summary_request(body, chat=body.chat or request.headers.get("X-Chat-Id"))
+        summary = summary_request(body, chat=body.chat or request.headers.get("X-Chat-Id") or None)
         await exchange.begin(await service.turn(summary, None))
         end = await whole_answer(exchange)
         compaction = compacted(exchange.response_id, end, questions=questions, owner=service.owner)

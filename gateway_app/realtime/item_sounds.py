@@ -111,7 +111,8 @@ class ItemSounds:
         addresses: list[str] = []
         try:
             yield [await self._stored(item, addresses) for item in items]
-        except BaseException:
+        except Exception:
+            # A cancelled turn may still be written, with its sounds.
             for item in unstored:
                 self._conversation.replace(item)
             await self._port.discard_sounds(addresses, since=since)

@@ -41,8 +41,7 @@ def decide_call(session: OpenSession, answer: ev.ToolApprove) -> ToolCall | None
         if answer.response_id is not None:
             rows = rows.filter(response_id=answer.response_id)
         undecided = list(rows.select_related("response__session").order_by("id"))
-        may_repeat = answer.response_id is None and _was_decided_of_running(session, answer)
-        if (may_repeat or not undecided) and _was_decided(session, answer):
+        if not undecided and _was_decided(session, answer):
             return None
         asking = [
             row
@@ -51,10 +50,10 @@ def decide_call(session: OpenSession, answer: ev.ToolApprove) -> ToolCall | None
         ]
         if not asking:
             raise unknown_call(answer.call_id)
-        if len(asking) > 1 or may_repeat:
+        if len(asking) > 1 or (answer.response_id is None and _has_decided(session, answer)):
             raise RemoteProtocolError(
                 ErrorCode.INVALID_EVENT,
-                "Calls of several answers await a decision under this call_id: name the response.",
+                "Calls of several answers have this call_id: name the response.",
                 details={"param": "response_id"},
             )
         (row,) = asking
@@ -83,13 +82,18 @@ def _may_decide(session: OpenSession, row: ToolCall) -> bool:
     return membership.is_owner(session.chat_id, session.principal.user_id)
 
 
-def _was_decided_of_running(session: OpenSession, answer: ev.ToolApprove) -> bool:
-    """Return whether a call of this id was decided whose response is still running.
+def _has_decided(session: OpenSession, answer: ev.ToolApprove) -> bool:
+    """Return whether the caller has decided a call of this id whose response is still running.
 
-    An answer that names no response may be a repeat of the one to that call.
+    An answer that names no response may be a repeat of that decision.
     """
-    rows = ToolCall.objects.filter(call_id=answer.call_id, asked_in=session.chat_id)
-    return rows.filter(decided_at__isnull=False, response__finished_at__isnull=True).exists()
+    return ToolCall.objects.filter(
+        call_id=answer.call_id,
+        asked_in=session.chat_id,
+        decided_at__isnull=False,
+        decided_by_id=session.principal.user_id,
+        response__finished_at__isnull=True,
+    ).exists()
 
 
 def _was_decided(session: OpenSession, answer: ev.ToolApprove) -> bool:

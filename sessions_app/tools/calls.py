@@ -152,15 +152,23 @@ def record_tool_result(session: OpenSession, result: ev.ToolResult) -> tuple[str
     try:
         row = _recorded(rows, result, items)
     except BaseException:
-        storage.discard(content_ids(items), since=began)
+        # If the reply to COMMIT was lost, the row shows the files.
+        _discard_unused(rows.first(), items, since=began)
         raise
-    recorded = [] if row is None else msgspec.convert(row.content_items, list[uamp.ContentItem])
-    if unused := set(content_ids(items)) - set(content_ids(recorded)):
-        # The call has ended meanwhile.
-        storage.discard(unused, since=began)
+    # The call may have ended meanwhile.
+    _discard_unused(row, items, since=began)
     if row is None or (row.result, row.is_error) != (result.result, result.is_error):
         raise unknown_call(result.call_id)
     return row.response_id, row.pk
+
+
+def _discard_unused(
+    row: ToolCall | None, items: Sequence[uamp.ContentItem], *, since: datetime
+) -> None:
+    """Delete files that were stored for a call's result and that its row does not show."""
+    recorded = [] if row is None else msgspec.convert(row.content_items, list[uamp.ContentItem])
+    if unused := set(content_ids(items)) - set(content_ids(recorded)):
+        storage.discard(unused, since=since)
 
 
 @transaction.atomic

@@ -104,7 +104,8 @@ async def start_response(request: TurnRequest, listener: Listener | None) -> Sta
             if request.admit is not None:
                 await request.admit(0, turn.size)
             started = await _write(process, request, turn, targets, listener, stops)
-        except BaseException:
+        except Exception:
+            # A cancelled turn may still be written, with its files.
             await _discard(turn, began)
             raise
     if started.repeated:
@@ -123,7 +124,7 @@ async def start_response(request: TurnRequest, listener: Listener | None) -> Sta
 
 
 async def _discard(turn: AssembledTurn, began: datetime) -> None:
-    """Delete the files of a turn that were stored for it and that no message came to show."""
+    """Delete the files that were stored for a turn and that no message shows."""
     if turn.content_ids:
         await database.run(storage.discard, turn.content_ids, since=began)
 

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 KEYWORD_CHARS: Final = 16_384
 """How many characters at the beginning of a message are searched for keywords."""
+MAX_WORD: Final = 256
+_IN_WORD: Final = re.compile(rf"(?![{JOINED}])\w")
 # Where a keyword may begin and end.
 _START: Final = rf"(?:(?<!\w)|(?<=[{JOINED}])|(?=[{JOINED}]))"
 _END: Final = rf"(?:(?!\w)|(?<=[{JOINED}])|(?=[{JOINED}]))"
@@ -49,21 +51,19 @@ def _has_keyword(text: str, keywords: Sequence[str]) -> bool:
     words = "|".join(re.escape(word) for keyword in keywords if (word := _spaced(keyword)))
     if not words:
         return False
-    beginning = _spaced_beginning(_beginning_of(text))
+    beginning = _spaced_beginning(text[: KEYWORD_CHARS + 1])
     return re.search(rf"{_START}(?:{words}){_END}", beginning) is not None
-
-
-def _beginning_of(text: str) -> str:
-    """Return the characters that are searched, without a word that goes on after them."""
-    if not text[KEYWORD_CHARS : KEYWORD_CHARS + 1].isalnum():
-        return text[:KEYWORD_CHARS]
-    return re.sub(r"\w{1,256}\Z", "", text[:KEYWORD_CHARS])
 
 
 # All agents of a chat search the same messages.
 @lru_cache(maxsize=128)
 def _spaced_beginning(text: str) -> str:
-    return _spaced(text)
+    """Return the first KEYWORD_CHARS of a text, without a word that goes on after them."""
+    end = KEYWORD_CHARS
+    if _IN_WORD.match(text, end) is not None:
+        while end > KEYWORD_CHARS - MAX_WORD and _IN_WORD.match(text, end - 1) is not None:
+            end -= 1
+    return _spaced(text[:end])
 
 
 def _spaced(text: str) -> str:

@@ -32,8 +32,12 @@ class PreviewView(RestView):
 
     @property
     def throttle_scope(self) -> str | None:
-        """Count only a preview that has to be drawn as such."""
-        return "renders" if is_to_be_drawn(self.kwargs["content_id"]) else None
+        """Count a preview that has to be drawn as such, for readers of its file."""
+        try:
+            content = requested(self.kwargs["content_id"], self.request)
+        except Http404:
+            return None
+        return "renders" if is_to_be_drawn(content) else None
 
     @extend_schema(
         operation_id="read_preview",

@@ -139,7 +139,7 @@ class ResponseEnd:
                 is_refused = await database.run(demands.is_demanding, port.response_id)
                 ending = replace(ending, is_refused=is_refused)
         if not port.sound.is_silent:
-            spoken = await database.run_long(port.response_id, port.sound.keep)
+            spoken = await database.run_long(port.context.counted_as, port.sound.keep)
             if spoken is not None and (delta := medium_delta(spoken)) is not None:
                 port.answer.builder.add(ev.ResponseDelta(delta=delta))
         if port.transcripts:

@@ -79,6 +79,11 @@ def test_a_word_that_goes_on_after_the_beginning_is_no_keyword(word: str, *, ans
     assert bool(triggered(text, [member("keyword", "weather")])) is answers
 
 
+def test_a_keyword_between_letters_without_spaces_is_read_to_the_end_of_the_beginning() -> None:
+    text = f"{'天' * (16_384 - 2)}天气{'天' * 100}"
+    assert triggered(text, [member("keyword", "天气")])
+
+
 def test_a_text_is_folded_once_for_all_keywords(monkeypatch: pytest.MonkeyPatch) -> None:
     texts: list[str] = []
 

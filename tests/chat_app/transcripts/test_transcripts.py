@@ -12,8 +12,8 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from chat_app.contents import extents, quota, reading_rights, storage
-from chat_app.contents.measures import UNMEASURED, MeasuringBusy
+from chat_app.contents import quota, reading_rights, storage
+from chat_app.contents.measures import UNMEASURED
 from chat_app.models import Chat, Content, Transcript
 from chat_app.transcripts import tasks, transcripts
 from tests import factories
@@ -304,37 +304,12 @@ def test_a_recording_longer_than_the_limit_takes_all_of_it(
     listener.ask(voice_note(chat, user_id=None), status=429)
 
 
-def test_a_recording_that_was_not_measured_is_measured_before_it_is_sent(
-    server: TranscriptionServer,
-    note: Content,
-    listener: Listener,
-    settings: Settings,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    settings.UAMP_TRANSCRIPT_SECONDS_PER_DAY = 2
-    Content.objects.filter(pk=note.pk).update(extent=None, size_bytes=100_000)
-
-    def fail(*_arguments: object, **_options: object) -> int:
-        raise MeasuringBusy
-
-    with monkeypatch.context() as patch:
-        patch.setattr(extents, "measure", fail)
-        assert listener.ask(note)["state"] == "asked"
-    assert not Transcript.objects.exists()
-    assert listener.ask(note)["state"] == "asked"
-    assert listener.ask(note)["state"] == "done"
-    note.refresh_from_db()
-    assert note.extent is not None
-    assert 100 <= note.extent < 200
-    assert len(server.received) == 1
-
-
 def test_a_recording_of_unknown_length_counts_by_its_bytes(note: Content) -> None:
     assert transcripts.seconds_of(note) == 1
     note.size_bytes = 7001
     assert transcripts.seconds_of(note) == 1
     for note.extent in (None, UNMEASURED):
-        assert transcripts.seconds_of(note) == 8
+        assert transcripts.seconds_of(note) == 2
 
 
 def test_a_few_recordings_of_a_person_are_sent_at_once(

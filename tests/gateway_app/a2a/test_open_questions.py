@@ -90,6 +90,21 @@ def test_a_subscription_whose_session_ends_with_its_task_has_the_end_of_the_task
     assert last["result"]["statusUpdate"]["status"]["state"] == "TASK_STATE_CANCELED"
 
 
+def test_a_subscription_whose_session_ends_after_the_answer_has_the_answer(
+    web: httpx.Client, alice: Person, task_id: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(service, "ASKING_SECONDS", 4 * periodic.PRINCIPALS_SECONDS)
+    with followed(web, task_id, alice) as answers:
+        assert next(answers) is None
+        send(web, "tool-user", "42", who=alice, taskId=task_id)
+        session_id = Response.objects.get(pk=task_id).session_id
+        assert session_states.close_session(session_id or "", reason="ended")
+        *updates, last = [answer["result"] for answer in filter(None, answers)]
+
+    assert any("artifactUpdate" in update for update in updates)
+    assert last["statusUpdate"]["status"]["state"] == "TASK_STATE_COMPLETED"
+
+
 def test_a_subscription_ends_with_its_process(
     web: httpx.Client,
     alice: Person,
