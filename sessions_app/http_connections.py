@@ -12,7 +12,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from django.db import IntegrityError, transaction
-from django.db.models import Case, Count, F, Q, Sum, When
+from django.db.models import Case, Count, F, IntegerField, Q, Sum, When
 from django.db.models.functions import Length
 from django.utils import timezone
 
@@ -179,7 +179,11 @@ def _waiting(connection_id: str) -> int:
     if not row.counted_as:
         together &= Q(connection__principal=row.principal)
     # Answers that it stored have no length.
-    chars = Case(When(answer_chars=0, then=Length("answer")), default=F("answer_chars"))
+    chars = Case(
+        When(answer_chars=0, then=Length("answer")),
+        default=F("answer_chars"),
+        output_field=IntegerField(),
+    )
     condition = Q(connection_id=connection_id)
     sums = UnansweredRequest.objects.filter(together).aggregate(
         waiting=Count("pk", filter=condition),

@@ -150,7 +150,7 @@ def rotate(owner: str) -> SigningKey:
         except IntegrityError:
             # Another process rotated it at the same time: its key is the one to retire now.
             continue
-        transaction.on_commit(forget)
+        _forget_in_time()
         return made
     raise RuntimeError(f"No process could create a key for {owner}.")
 
@@ -166,8 +166,14 @@ def withdraw(kid: str) -> bool:
         _retire_where(kid=kid)
         changed = PublishedKey.objects.filter(pk=kid, withdrawn_at__isnull=True)
         count = changed.update(withdrawn_at=now)
-    transaction.on_commit(forget)
+    _forget_in_time()
     return bool(count)
+
+
+def _forget_in_time() -> None:
+    """Forget now, and after the transaction: until then, others read and cache the old state."""
+    forget()
+    transaction.on_commit(forget)
 
 
 def forget_private_halves(limit: int) -> int:

@@ -181,9 +181,8 @@ def test_a_decision_that_fits_two_calls_decides_neither(
         approve(client, questions[0], approved=False)
         done = client.until("tool.approval_done")[-1]
         assert done["response_id"] == questions[0]["response_id"]
-        # The other one is now the only call with this id that waits.
         model.answers = [model_said("Done")]
-        approve(client, questions[1], response_id=None, approved=False)
+        approve(client, questions[1], approved=False)
         done = client.until("tool.approval_done")[-1]
         assert done["response_id"] == questions[1]["response_id"]
 
