@@ -370,8 +370,7 @@ class TaskService:
                 finally:
                     await exchange.close()
             except RemoteProtocolError as error:
-                for update in await _end_or(error, reader, writer):
-                    yield encode(update)
+                yield b"".join(map(encode, await _end_or(error, reader, writer)))
                 return
 
 
@@ -384,13 +383,11 @@ async def _end_or(
     error: RemoteProtocolError, reader: ResponseReader, writer: TaskWriter
 ) -> list[TaskUpdate | RemoteProtocolError]:
     """Return the updates of a task that has ended together with its session, or the error."""
-    # A revoked key is `unauthorized`.
-    if error.code == ErrorCode.UNKNOWN_SESSION:
-        stored = await reader.find(writer.task_id)
-        end = None if stored is None else await reader.end_of(stored)
-        if stored is not None and end is not None:
-            return [*writer.feed([end]), writer.status(stored)]
-    return [error]
+    if error.code != ErrorCode.UNKNOWN_SESSION:  # a revoked key is `unauthorized`
+        return [error]
+    stored = await reader.find(writer.task_id)
+    end = None if stored is None else await reader.end_of(stored)
+    return [*writer.feed([end]), writer.status(stored)] if stored and end else [error]
 
 
 async def _end_of(exchange: Exchange, writer: TaskWriter) -> None:
