@@ -40,8 +40,7 @@ class AcpStream:
         self._session_id = session_id
         self._has_closed = False
         self._prompts: dict[str, Prompt] = {}
-        # Responses of which no more events are sent: they have ended, or other members requested
-        # them.
+        # Responses whose events are not sent any more: ended ones, and those of other members.
         self._silent: OrderedDict[str, None] = OrderedDict()
 
     async def frames(self) -> AsyncIterator[bytes]:

@@ -254,5 +254,5 @@ class ForeignDialect(SocketDialect, ABC):
         """Yield the protocol's frames of a server event, if the protocol has any for it."""
 
     def send_json(self, message: dict[str, Any]) -> None:
-        """Queue a message of the protocol behind the events sent so far."""
+        """Queue a message of the protocol behind the events sent so far, if none is held back."""
         self.connection.send_dialect_frame(_encoder.encode(message).decode())

@@ -355,7 +355,7 @@ class ClientConnection:
         self._send_reply(Outgoing(text, session_id))
 
     def send_dialect_frame(self, text: str) -> None:
-        """Send a frame in the socket's own dialect, after the events before it."""
+        """Send a frame in the socket's own dialect, after the events that are not held back."""
         self._send_reply(DialectFrame(text, ""))
 
     def _send_reply(self, reply: Outgoing) -> None:

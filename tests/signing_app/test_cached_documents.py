@@ -53,6 +53,17 @@ def test_a_new_and_a_withdrawn_key_are_seen_by_their_process_at_once(
 
 
 @pytest.mark.django_db
+def test_what_others_cache_before_a_commit_is_forgotten_after_it(
+    django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks,
+) -> None:
+    kid = owner_keys.signing_key(OWNER).kid
+    for change in (lambda: owner_keys.rotate(OWNER), lambda: owner_keys.withdraw(kid)):
+        with django_capture_on_commit_callbacks() as callbacks:
+            change()
+        assert owner_keys.forget in callbacks
+
+
+@pytest.mark.django_db
 @pytest.mark.parametrize("query", ["", "?kid=none", "?kid=%00"])
 def test_a_client_that_has_the_set_gets_304(query: str) -> None:
     answer = Client().get(f"{KEYS}{query}")

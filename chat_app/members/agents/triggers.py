@@ -58,7 +58,7 @@ def _has_keyword(text: str, keywords: Sequence[str]) -> bool:
 # All agents of a chat search the same messages.
 @lru_cache(maxsize=128)
 def _spaced_beginning(text: str) -> str:
-    """Return the first KEYWORD_CHARS of a text, without a word that goes on after them."""
+    """Return the first KEYWORD_CHARS of a text, up to the last word that is complete."""
     end = KEYWORD_CHARS
     if _IN_WORD.match(text, end) is not None:
         while end > KEYWORD_CHARS - MAX_WORD and _IN_WORD.match(text, end - 1) is not None:

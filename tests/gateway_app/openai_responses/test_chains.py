@@ -183,7 +183,7 @@ def test_referenced_answers_are_read_up_to_a_size(
 ) -> None:
     monkeypatch.setattr(service, "READ_BYTES", 300_000)
     answers = [respond(web, "echo", {"input": "x" * 100_000}, alice).json() for _ in range(2)]
-    # The items are small: there are none of these ids.
+    # No items have these ids, so only the responses count.
     references = [
         {"type": "item_reference", "id": f"{answer['output'][0]['id'][:-1]}7"} for answer in answers
     ]

@@ -6,6 +6,7 @@ import asyncio
 import base64
 import queue
 import threading
+import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -18,6 +19,7 @@ from sessions_app.database import LONG_THREADS, run_long
 from sessions_app.models import ToolCall
 from sessions_app.turn import start
 from tests import factories
+from tests.client import wait_until
 from uamp import ErrorCode, RemoteProtocolError
 
 if TYPE_CHECKING:
@@ -164,6 +166,23 @@ def test_a_turn_that_is_refused_before_it_is_written_leaves_no_file(
     assert client.until("response.error")[-1]["error"]["code"] == "payment_required"
     assert not Content.objects.exists()
     assert [path for path in folder.rglob("*") if path.is_file()] == []
+
+
+def test_a_cancelled_turn_keeps_its_files_for_the_writer(
+    dial: Dial, alice: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stored: list[int] = []
+
+    async def cancel(*_: Any, **__: Any) -> None:
+        stored.append(1)
+        raise asyncio.CancelledError
+
+    client = opened(dial, alice)
+    monkeypatch.setattr(start, "_insist", cancel)
+    send_with_message(client)
+    wait_until(lambda: bool(stored))
+    time.sleep(0.3)
+    assert Content.objects.count() == 1
 
 
 @pytest.mark.django_db(transaction=True)

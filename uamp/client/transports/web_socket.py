@@ -26,7 +26,7 @@ class _DirectConnect(connect):
     """
 
     def process_redirect(self, exc: Exception) -> Exception | str:
-        """Return the refusal as it is."""
+        """Return the refusal unchanged."""
         return exc
 
 
