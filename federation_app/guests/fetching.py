@@ -19,6 +19,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from enum import StrEnum
+from functools import partial
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlencode
 from weakref import WeakKeyDictionary, WeakValueDictionary
@@ -135,10 +136,22 @@ class _Fetches:
     waiting: Counter[int] = field(default_factory=Counter)
 
     def forget(self) -> None:
-        """Forget failed attempts if there are too many, as those for messages that never came."""
+        """Forget what failed if it is too much: their messages were never sent again."""
         if len(self.attempts) + len(self.away) > REMEMBERED:
             self.attempts.clear()
             self.away.clear()
+        if len(self.tasks) > REMEMBERED:
+            self.tasks = {key: task for key, task in self.tasks.items() if not task.done()}
+
+    def begin(self, order: _Order, chat: quota.ContentOwner) -> None:
+        """Fetch a file as a task of the process, which counts until it ends."""
+        task = registry.current().spawn(_fetch(self, order, chat), name="fetch a file of a peer")
+        self.tasks[order.key] = task
+        self.waiting[order.peer_id] += 1
+        task.add_done_callback(partial(self._end, order.peer_id))
+
+    def _end(self, peer_id: int, _task: asyncio.Task[FileProblem | None]) -> None:
+        self.waiting -= Counter([peer_id])
 
 
 _fetches: Final[WeakKeyDictionary[asyncio.AbstractEventLoop, _Fetches]] = WeakKeyDictionary()
@@ -166,13 +179,12 @@ async def fetch_files(
         if order.content is not None:
             continue
         if order.key not in fetches.tasks:
-            if len(fetches.tasks) >= WAITING or fetches.waiting[peer.pk] >= WAITING_OF_PEER:
+            of_peer = fetches.waiting[peer.pk]
+            if fetches.waiting.total() >= WAITING or of_peer >= WAITING_OF_PEER:
                 raise _busy()
             fetches.forget()
             patience = PATIENCE_SECONDS
-            fetches.tasks[order.key] = registry.current().spawn(
-                _fetch(fetches, order, owner), name="fetch a file of a peer"
-            )
+            fetches.begin(order, owner)
         waited.append(fetches.tasks[order.key])
     if waited:
         await asyncio.wait(waited, timeout=patience)
@@ -188,7 +200,8 @@ async def _outcome(
     problems: dict[str, FileProblem] = {}
     for order in orders:
         task = fetches.tasks.pop(order.key, None)
-        problem = None if task is None else task.result()
+        # The task of a file that was already here may not have ended.
+        problem = None if task is None or order.content is not None else task.result()
         if problem is FileProblem.ABSENT:
             fetches.attempts[order.key] += 1
             if fetches.attempts[order.key] < ATTEMPTS:
@@ -261,7 +274,6 @@ def _stored(orders: Sequence[_Order], owner: quota.ContentOwner) -> dict[str, Co
 async def _fetch(fetches: _Fetches, order: _Order, chat: quota.ContentOwner) -> FileProblem | None:
     """Fetch, check and store a file; return why it is not here, None if it is."""
     slots = fetches.slots_of_peers.setdefault(order.peer_id, asyncio.Semaphore(AT_ONCE_OF_PEER))
-    fetches.waiting[order.peer_id] += 1
     try:
         await database.run(_check_room, order, chat)
         async with slots, fetches.slots:
@@ -270,8 +282,6 @@ async def _fetch(fetches: _Fetches, order: _Order, chat: quota.ContentOwner) -> 
             await database.run_long(chat.key, _store, order, data)
     except CannotFetch as error:
         return error.problem
-    finally:
-        fetches.waiting -= Counter([order.peer_id])
     return None
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import threading
 import time
 import uuid
 from typing import TYPE_CHECKING, Any
@@ -259,6 +260,54 @@ def test_a_slow_file_comes_while_its_server_tries_again(
     content = Content.objects.get()
     assert (content.owner, content.owner_key) == (None, f"elsewhere:{mirror.pk}")
     assert ContentUse.objects.get().chat_id == mirror.pk
+
+
+def test_a_file_is_taken_while_the_task_that_stored_it_ends(
+    mirror: Chat,
+    peer: ForeignPeer,
+    tell: Callable[..., tuple[int, str]],
+    alice: Person,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(fetching, "PATIENCE_SECONDS", 0.2)
+    ends, store = threading.Event(), fetching._store
+
+    def store_slowly(order: fetching._Order, data: bytes) -> None:
+        store(order, data)
+        assert ends.wait(30)
+
+    monkeypatch.setattr(fetching, "_store", store_slowly)
+    with serving(FileServer(sends(TABLE))) as server:
+        serve(peer, server)
+        notice = created(alice, described())
+        try:
+            assert tell(peer, "notify", notice)[1] == "5.04"
+            wait_until(Content.objects.exists)
+            assert tell(peer, "notify", notice) == (202, "")
+        finally:
+            ends.set()
+        assert len(server.paths) == 1
+    assert ContentUse.objects.get().chat_id == mirror.pk
+
+
+def test_messages_that_are_never_sent_again_leave_room_for_files_of_others(
+    mirror: Chat,
+    peer: ForeignPeer,
+    tell: Callable[..., tuple[int, str]],
+    alice: Person,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(fetching, "PATIENCE_SECONDS", 0.0)
+    for limit in ("WAITING", "WAITING_OF_PEER"):
+        monkeypatch.setattr(fetching, limit, 1)
+    monkeypatch.setattr(fetching, "REMEMBERED", 0)
+    other = created(alice, described(file=str(uuid.uuid4()), name="other.csv"))
+    with serving(FileServer(sends(TABLE))) as server:
+        serve(peer, server)
+        assert tell(peer, "notify", created(alice, described()))[1] == "5.04"
+        wait_until(Content.objects.exists)
+        wait_until(lambda: tell(peer, "notify", other) == (202, ""))
+        assert len(server.paths) == 2
 
 
 def test_no_file_is_fetched_for_people_who_lost_the_chat(
