@@ -16,7 +16,7 @@ GATEWAY: Final = ROOT / "gateway_app"
 # Imports of modules that take part in a request; all others only know messages.
 _DOOR: Final = (
     "django", "channels", "agents_app", "chat_app", "payments_app", "sessions_app",
-    "gateway_app.doors", "gateway_app.http",
+    "gateway_app.backend", "gateway_app.http",
 )  # fmt: skip
 
 
@@ -43,26 +43,26 @@ def sizes(gateway: Path = GATEWAY) -> Iterator[ModuleSize]:
             folder="" if folder == "." else folder,
             name=path.name,
             lines=len(_code_lines(tree)),
-            is_pure=not any(_is_door(name) for name in _imports(tree)),
+            is_pure=not any(_is_route(name) for name in _imports(tree)),
         )
 
 
 def show_sizes() -> None:
     """Print the lines of each adapter and of each of its modules."""
     modules = list(sizes())
-    print(f"\n{'adapter':28}{'pure':>7}{'door':>7}   lines of code, by module")
+    print(f"\n{'adapter':28}{'pure':>7}{'route':>7}   lines of code, by module")
     for folder in dict.fromkeys(module.folder.partition("/")[0] for module in modules):
         adapter_modules = [
             module for module in modules if module.folder.partition("/")[0] == folder
         ]
         pure = sum(module.lines for module in adapter_modules if module.is_pure)
-        door = sum(module.lines for module in adapter_modules if not module.is_pure)
+        route = sum(module.lines for module in adapter_modules if not module.is_pure)
         parts = ", ".join(
             f"{module.name.removesuffix('.py')} {module.lines}"
             for module in adapter_modules
             if module.lines
         )
-        print(f"{folder or 'shared by all':28}{pure:>7}{door:>7}   {parts}")
+        print(f"{folder or 'shared by all':28}{pure:>7}{route:>7}   {parts}")
 
 
 def _imports(tree: ast.Module) -> Iterator[str]:
@@ -75,8 +75,8 @@ def _imports(tree: ast.Module) -> Iterator[str]:
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
-def _is_door(name: str) -> bool:
-    return any(name == door or name.startswith(f"{door}.") for door in _DOOR)
+def _is_route(name: str) -> bool:
+    return any(name == route or name.startswith(f"{route}.") for route in _DOOR)
 
 
 def _code_lines(tree: ast.Module) -> set[int]:

@@ -15,9 +15,9 @@ from django.utils.cache import get_conditional_response
 from django.views.decorators.csrf import csrf_exempt
 
 import uamp
-from gateway_app.doors.callers import check_credential
-from gateway_app.doors.turn_outcomes import PaymentDemanded
-from gateway_app.shapes.charged_errors import with_charges
+from gateway_app.backend.callers import check_credential
+from gateway_app.backend.turn_outcomes import PaymentDemanded
+from gateway_app.types.charged_errors import with_charges
 from uamp import ErrorCode, RemoteProtocolError
 from uamp.codec.single_lines import single_lines
 from uamp.errors.http_status import http_status

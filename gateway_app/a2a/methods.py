@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from gateway_app.a2a.service import DemandBody
     from gateway_app.a2a.tasks.messages import SentMessage
     from gateway_app.a2a.tasks.task import Task, TaskUpdate
-    from gateway_app.shapes.stored_response import ResponseStanding
+    from gateway_app.types.stored_response import ResponseStanding
     from uamp import RemoteProtocolError
 
     Method: TypeAlias = Callable[["MethodCall"], Awaitable[Any]]

@@ -16,12 +16,12 @@ from gateway_app.a2a.dialects import v03, v1
 from gateway_app.a2a.service import TRANSPORT
 from gateway_app.a2a.tasks.messages import CONTEXT_EXTENSION
 from gateway_app.a2a.tasks.snapshot import task_of
-from gateway_app.doors.responses import ResponseReader
-from gateway_app.doors.webhooks import WebhookFormat, register
+from gateway_app.backend.responses import ResponseReader
+from gateway_app.backend.webhooks import WebhookFormat, register
 
 if TYPE_CHECKING:
     from gateway_app.a2a.dialects.writing import TaskDialect
-    from gateway_app.doors.webhooks import ChangedResponse
+    from gateway_app.backend.webhooks import ChangedResponse
 
 TOKEN_HEADER: Final = "X-A2A-Notification-Token"  # noqa: S105 a header's name
 

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from gateway_app.a2a.dialects.v1 import DIALECT
 from gateway_app.a2a.tasks.writer import TaskWriter
-from gateway_app.shapes.example_calls import PostedCall
+from gateway_app.types.example_calls import PostedCall
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gateway_app.shapes.example_calls import Language
-    from gateway_app.shapes.protocol_presentation import ExampleQuestion, FinishedAnswer
+    from gateway_app.types.example_calls import Language
+    from gateway_app.types.protocol_presentation import ExampleQuestion, FinishedAnswer
 
 CALL_ID: Final = 1
 

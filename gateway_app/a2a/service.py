@@ -20,9 +20,9 @@ from gateway_app.a2a.tasks.messages import (
 )
 from gateway_app.a2a.tasks.snapshot import task_of
 from gateway_app.a2a.tasks.writer import TaskWriter
-from gateway_app.doors import webhooks
-from gateway_app.doors.exchange import Exchange
-from gateway_app.doors.responses import ResponseReader
+from gateway_app.backend import webhooks
+from gateway_app.backend.exchange import Exchange
+from gateway_app.backend.responses import ResponseReader
 from gateway_app.http import KEEP_ALIVE
 from uamp import ErrorCode, RemoteProtocolError
 
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 
     from gateway_app.a2a.tasks.messages import SentMessage
     from gateway_app.a2a.tasks.task import Task, TaskUpdate
-    from gateway_app.shapes.stored_response import ResponsePage, StoredResponse
-    from gateway_app.shapes.webhook_receiver import WebhookReceiver
+    from gateway_app.types.stored_response import ResponsePage, StoredResponse
+    from gateway_app.types.webhook_receiver import WebhookReceiver
 
     DemandBody: TypeAlias = Callable[[Mapping[str, Any]], bytes]
     Encode: TypeAlias = Callable[[Task | TaskUpdate | TaskRefused | RemoteProtocolError], bytes]

@@ -17,8 +17,8 @@ import msgspec
 import uamp
 from gateway_app.acp import methods, read, write
 from gateway_app.acp.prompts import DEMANDS, ENDS, Prompt
-from gateway_app.doors.socket import ForeignDialect, SocketApplication
-from gateway_app.shapes.lost_sessions import lost_session
+from gateway_app.backend.socket import ForeignDialect, SocketApplication
+from gateway_app.types.lost_sessions import lost_session
 from uamp import RemoteProtocolError
 from uamp import events as ev
 

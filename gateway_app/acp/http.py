@@ -18,7 +18,7 @@ from gateway_app.acp import methods, read, write
 from gateway_app.acp.one_shot import accepted, one_shot
 from gateway_app.acp.posted import answers_of, begin_prompt, cancel
 from gateway_app.acp.streams import AcpStream
-from gateway_app.doors.streamed_connection import EventStream, PostedEvents
+from gateway_app.backend.streamed_connection import EventStream, PostedEvents
 from gateway_app.http import dialect_view
 from uamp import ErrorCode, RemoteProtocolError
 from uamp.errors.http_status import http_status

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from gateway_app.acp.read import Rpc
-    from gateway_app.doors.agents.agent_tools import AgentTool
-    from gateway_app.doors.session_reader import LoadedSession, SessionReader
+    from gateway_app.backend.agents.agent_tools import AgentTool
+    from gateway_app.backend.session_reader import LoadedSession, SessionReader
     from uamp.events import Event
 
 TRANSPORT: Final = "acp"

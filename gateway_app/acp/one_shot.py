@@ -16,11 +16,11 @@ import uamp
 from gateway_app.acp import methods, read, write
 from gateway_app.acp.posted import answers_of, cancel
 from gateway_app.acp.prompts import Prompt
-from gateway_app.doors.exchange import Exchange
-from gateway_app.doors.streamed_connection import PostedEvents
-from gateway_app.doors.turn_outcomes import PaymentDemanded
+from gateway_app.backend.exchange import Exchange
+from gateway_app.backend.streamed_connection import PostedEvents
+from gateway_app.backend.turn_outcomes import PaymentDemanded
 from gateway_app.http import KEEP_ALIVE, data_frame
-from gateway_app.shapes.client_turn import ClientTurn
+from gateway_app.types.client_turn import ClientTurn
 from uamp import ErrorCode, RemoteProtocolError
 from uamp import events as ev
 

@@ -10,7 +10,7 @@ from uamp import events as ev
 
 if TYPE_CHECKING:
     from gateway_app.acp.read import Rpc
-    from gateway_app.doors.streamed_connection import PostedEvents
+    from gateway_app.backend.streamed_connection import PostedEvents
 
 
 async def begin_prompt(posted: PostedEvents, connection_id: str, message: Rpc) -> None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from gateway_app.acp.prompts import Prompt
-from gateway_app.shapes.example_calls import PostedCall, go_string, json_text, socket_url, websocat
+from gateway_app.types.example_calls import PostedCall, go_string, json_text, socket_url, websocat
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gateway_app.shapes.example_calls import Language
-    from gateway_app.shapes.protocol_presentation import ExampleQuestion, FinishedAnswer
+    from gateway_app.types.example_calls import Language
+    from gateway_app.types.protocol_presentation import ExampleQuestion, FinishedAnswer
 
 SESSION: Final = "session-1"
 PROMPT_ID: Final = 3

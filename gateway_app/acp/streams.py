@@ -10,16 +10,16 @@ from django.utils import timezone
 
 from gateway_app.acp import read, write
 from gateway_app.acp.prompts import ENDS, Prompt
-from gateway_app.doors.demands import answer_of
+from gateway_app.backend.demands import answer_of
 from gateway_app.http import KEEP_ALIVE, data_frame
-from gateway_app.shapes.lost_sessions import lost_session
+from gateway_app.types.lost_sessions import lost_session
 from uamp import ErrorCode, RemoteProtocolError
 from uamp import events as ev
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
 
-    from gateway_app.doors.streamed_connection import EventStream, PendingAnswer
+    from gateway_app.backend.streamed_connection import EventStream, PendingAnswer
     from uamp.events import Event
 
 # A request that has begun nothing after this time was lost together with its process.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 import uamp
-from gateway_app.shapes.appended_text import AppendedText, TextReplacedError
+from gateway_app.types.appended_text import AppendedText, TextReplacedError
 from uamp import events as ev
 from uamp.digital_source import AI_MADE
 from uamp.types.content import media_of

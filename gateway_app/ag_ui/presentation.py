@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from gateway_app.ag_ui.read import RunInput
 from gateway_app.ag_ui.write import RunWriter
-from gateway_app.shapes.example_calls import PostedCall
+from gateway_app.types.example_calls import PostedCall
 from uamp.shared_state import VersionedState
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gateway_app.shapes.example_calls import Language
-    from gateway_app.shapes.protocol_presentation import ExampleQuestion, FinishedAnswer
+    from gateway_app.types.example_calls import Language
+    from gateway_app.types.protocol_presentation import ExampleQuestion, FinishedAnswer
 
 
 class AgUiPresentation:

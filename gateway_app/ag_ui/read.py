@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 import msgspec
 
 import uamp
-from gateway_app.shapes.client_turn import ClientTurn
+from gateway_app.types.client_turn import ClientTurn
 from uamp import ErrorCode, RemoteProtocolError
 from uamp.types.bounds import Count
 from uamp.types.inline_media import is_data_url, media_type_of

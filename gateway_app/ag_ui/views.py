@@ -10,10 +10,10 @@ from gateway_app.ag_ui.interrupts import answer_of
 from gateway_app.ag_ui.messages import messages_snapshot
 from gateway_app.ag_ui.read import InterruptAnswer, RunInput, thread_of, turn_of
 from gateway_app.ag_ui.write import RunWriter
-from gateway_app.doors.exchange import Exchange
-from gateway_app.doors.threads import messages_of, output_of
+from gateway_app.backend.exchange import Exchange
+from gateway_app.backend.threads import messages_of, output_of
 from gateway_app.http import KEEP_ALIVE, data_frame, dialect_view, json_refusal, read_body
-from gateway_app.shapes.appended_text import TextReplacedError
+from gateway_app.types.appended_text import TextReplacedError
 from uamp import ErrorCode, RemoteProtocolError, events_of_output
 from uamp import events as ev
 from uamp.shared_state import VersionedState

@@ -13,8 +13,8 @@ import msgspec
 
 import uamp
 from gateway_app.ag_ui.interrupts import event_content, interrupt_of
-from gateway_app.shapes.appended_text import AppendedText
-from gateway_app.shapes.charged_errors import with_charges
+from gateway_app.types.appended_text import AppendedText
+from gateway_app.types.charged_errors import with_charges
 from uamp import events as ev
 from uamp.digital_source import AI_MADE
 

@@ -10,7 +10,7 @@ import msgspec
 import uamp
 from gateway_app.openai.errors import refused
 from gateway_app.openai.request import CallId, content_of
-from gateway_app.shapes import media
+from gateway_app.types import media
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from gateway_app.anthropic.write import MessagesWriter
-from gateway_app.shapes.example_calls import PostedCall
+from gateway_app.types.example_calls import PostedCall
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gateway_app.shapes.example_calls import Language
-    from gateway_app.shapes.protocol_presentation import ExampleQuestion, FinishedAnswer
+    from gateway_app.types.example_calls import Language
+    from gateway_app.types.protocol_presentation import ExampleQuestion, FinishedAnswer
 
 MAX_TOKENS: Final = 1024
 

@@ -10,7 +10,7 @@ import uamp
 from gateway_app.anthropic.blocks import MessageParam, TextBlockParam, messages_of
 from gateway_app.openai.errors import refused, unsupported
 from gateway_app.openai.request import ModelName, TokenLimit, chat_inputs, token_limit
-from gateway_app.shapes.client_turn import ClientTurn
+from gateway_app.types.client_turn import ClientTurn
 from uamp.types.bounds import Share, Temperature
 from uamp.types.generation import ReasoningEffort, StopWord
 

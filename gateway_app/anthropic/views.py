@@ -10,12 +10,12 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from gateway_app.anthropic.errors import error_body
 from gateway_app.anthropic.read import CountRequest, MessagesRequest, turn_of
 from gateway_app.anthropic.write import MessagesWriter
-from gateway_app.doors.exchange import Exchange
-from gateway_app.doors.input_tokens import input_tokens
+from gateway_app.backend.exchange import Exchange
+from gateway_app.backend.input_tokens import input_tokens
 from gateway_app.http import data_frame, dialect_view, json_refusal, read_body
 from gateway_app.openai.refusals import whole_answer
-from gateway_app.shapes.appended_text import TextReplacedError
-from gateway_app.shapes.charged_errors import with_charges
+from gateway_app.types.appended_text import TextReplacedError
+from gateway_app.types.charged_errors import with_charges
 from telemetry import log_fields
 from uamp import ErrorCode, RemoteProtocolError
 

@@ -9,9 +9,9 @@ import msgspec
 
 import uamp
 from gateway_app.anthropic.errors import error_body
-from gateway_app.shapes.answer_writer import AnswerWriter
-from gateway_app.shapes.charged_errors import with_charges
-from gateway_app.shapes.token_counts import counts_of
+from gateway_app.types.answer_writer import AnswerWriter
+from gateway_app.types.charged_errors import with_charges
+from gateway_app.types.token_counts import counts_of
 from uamp import events as ev
 
 if TYPE_CHECKING:

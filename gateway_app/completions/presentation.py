@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from gateway_app.completions.write import CompletionWriter
-from gateway_app.shapes.example_calls import PostedCall
+from gateway_app.types.example_calls import PostedCall
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gateway_app.shapes.example_calls import Language
-    from gateway_app.shapes.protocol_presentation import ExampleQuestion, FinishedAnswer
+    from gateway_app.types.example_calls import Language
+    from gateway_app.types.protocol_presentation import ExampleQuestion, FinishedAnswer
 
 
 class CompletionsPresentation:

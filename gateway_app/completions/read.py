@@ -18,7 +18,7 @@ from gateway_app.openai.request import (
     check_refused,
     token_limit,
 )
-from gateway_app.shapes.client_turn import ClientTurn
+from gateway_app.types.client_turn import ClientTurn
 
 if TYPE_CHECKING:
     from gateway_app.openai.request import Refused

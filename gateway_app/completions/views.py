@@ -9,21 +9,21 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 
+from gateway_app.backend.agents.agent_directory import agents_for
+from gateway_app.backend.exchange import Exchange
 from gateway_app.completions.read import CompletionRequest, turn_of
 from gateway_app.completions.write import CompletionWriter
-from gateway_app.doors.agents.agent_directory import agents_for
-from gateway_app.doors.exchange import Exchange
 from gateway_app.http import KEEP_ALIVE, data_frame, dialect_view, read_body
 from gateway_app.openai.errors import error_body
 from gateway_app.openai.refusals import demand, refusal, whole_answer
-from gateway_app.shapes.appended_text import TextReplacedError
-from gateway_app.shapes.charged_errors import with_charges
+from gateway_app.types.appended_text import TextReplacedError
+from gateway_app.types.charged_errors import with_charges
 from uamp import ErrorCode, RemoteProtocolError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from gateway_app.shapes.listed_agent import ListedAgent
+    from gateway_app.types.listed_agent import ListedAgent
 
 TRANSPORT: Final = "completions"
 DONE: Final = b"data: [DONE]\n\n"

@@ -9,7 +9,7 @@ import msgspec
 import uamp
 from gateway_app.http import json_refusal
 from gateway_app.openai.errors import error_body, failed
-from gateway_app.shapes.appended_text import AppendedText
+from gateway_app.types.appended_text import AppendedText
 from uamp import RemoteProtocolError
 from uamp import events as ev
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from django.http import HttpRequest, HttpResponse
 
-    from gateway_app.doors.exchange import Exchange
+    from gateway_app.backend.exchange import Exchange
 
 
 def refusal(request: HttpRequest, error: RemoteProtocolError) -> HttpResponse:

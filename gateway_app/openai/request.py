@@ -8,7 +8,7 @@ import msgspec
 
 import uamp
 from gateway_app.openai.errors import refused, unsupported
-from gateway_app.shapes import media
+from gateway_app.types import media
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import msgspec
 
-from gateway_app.doors.demands import charged_failure, refusal_of
-from gateway_app.doors.responses import ResponseReader
-from gateway_app.doors.socket import ForeignDialect, SocketApplication
+from gateway_app.backend.demands import charged_failure, refusal_of
+from gateway_app.backend.responses import ResponseReader
+from gateway_app.backend.socket import ForeignDialect, SocketApplication
 from gateway_app.http import body_of
 from gateway_app.openai.errors import error_body, refused
 from gateway_app.openai_responses.output import request_echo
@@ -23,8 +23,8 @@ from gateway_app.openai_responses.read import EXTENSION, ResponsesRequest, check
 from gateway_app.openai_responses.service import TRANSPORT, ResponsesService
 from gateway_app.openai_responses.tools import ClientTools
 from gateway_app.openai_responses.write import ResponseWriter
-from gateway_app.shapes.appended_text import TextReplacedError
-from gateway_app.shapes.lost_sessions import lost_session
+from gateway_app.types.appended_text import TextReplacedError
+from gateway_app.types.lost_sessions import lost_session
 from uamp import ErrorCode, RemoteProtocolError
 from uamp import events as ev
 from uamp.errors.http_status import http_status
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from gateway_app.openai_responses.output import JsonObject
-    from gateway_app.shapes.client_turn import ClientTurn
+    from gateway_app.types.client_turn import ClientTurn
     from uamp.events import Event
 
 logger = logging.getLogger(__name__)

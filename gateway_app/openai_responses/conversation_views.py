@@ -9,8 +9,8 @@ import msgspec
 from django.http import HttpResponse
 
 import uamp
-from gateway_app.doors.conversations import Conversations
-from gateway_app.doors.exchange import Exchange
+from gateway_app.backend.conversations import Conversations
+from gateway_app.backend.exchange import Exchange
 from gateway_app.http import dialect_view, read_body, read_query
 from gateway_app.openai.refusals import refusal
 from gateway_app.openai_responses.conversation import (
@@ -23,7 +23,7 @@ from gateway_app.openai_responses.conversation import (
 )
 from gateway_app.openai_responses.service import TRANSPORT
 from gateway_app.openai_responses.views import InputItemsQuery
-from gateway_app.shapes.client_turn import ClientTurn
+from gateway_app.types.client_turn import ClientTurn
 from uamp import ErrorCode, RemoteProtocolError
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from django.http import HttpRequest
 
-    from gateway_app.doors.conversations import StoredConversation
+    from gateway_app.backend.conversations import StoredConversation
     from gateway_app.openai_responses.output import JsonObject
     from uamp.events import InputEvent
 

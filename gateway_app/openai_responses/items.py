@@ -11,8 +11,8 @@ import uamp
 from gateway_app.openai.errors import refused, unsupported
 from gateway_app.openai.request import CallId, content_of, document_of
 from gateway_app.openai_responses.tools import custom_arguments, function_name
-from gateway_app.shapes import media
-from gateway_app.shapes.message_origins import MessageOrigin
+from gateway_app.types import media
+from gateway_app.types.message_origins import MessageOrigin
 from uamp import ErrorCode
 
 if TYPE_CHECKING:

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import uamp
 from gateway_app.openai_responses.tools import ClientTools
-from gateway_app.shapes.answer_writer import open_calls
-from gateway_app.shapes.token_counts import counts_of
+from gateway_app.types.answer_writer import open_calls
+from gateway_app.types.token_counts import counts_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from gateway_app.shapes.stored_response import StoredResponse
+    from gateway_app.types.stored_response import StoredResponse
     from uamp.types.content import Media
 
     JsonObject: TypeAlias = dict[str, Any]

@@ -19,13 +19,13 @@ from gateway_app.openai.request import (
 )
 from gateway_app.openai_responses.items import InputItem, ItemId, check_results, messages_of
 from gateway_app.openai_responses.tools import ResponsesTool, definitions, function_name
-from gateway_app.shapes.client_turn import ClientTurn
+from gateway_app.types.client_turn import ClientTurn
 from uamp.types.bounds import Share, Temperature
 from uamp.types.generation import ReasoningEffort, Verbosity
 
 if TYPE_CHECKING:
     from gateway_app.openai.request import Refused
-    from gateway_app.shapes.stored_response import StoredResponse
+    from gateway_app.types.stored_response import StoredResponse
 
 EXTENSION: Final = "openai_responses"
 """The session extension with the request fields that a response object echoes."""

@@ -20,12 +20,12 @@ from uamp import ErrorCode, RemoteProtocolError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from gateway_app.doors.exchange import Exchange
-    from gateway_app.doors.responses import ResponseReader
+    from gateway_app.backend.exchange import Exchange
+    from gateway_app.backend.responses import ResponseReader
     from gateway_app.openai_responses.output import JsonObject
     from gateway_app.openai_responses.read import ResponsesRequest
-    from gateway_app.shapes.client_turn import ClientTurn
-    from gateway_app.shapes.stored_response import StoredResponse
+    from gateway_app.types.client_turn import ClientTurn
+    from gateway_app.types.stored_response import StoredResponse
 
 TRANSPORT: Final = "responses"
 REFERENCES: Final = 50

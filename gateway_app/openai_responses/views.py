@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 import msgspec
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 
-from gateway_app.doors.exchange import Exchange
-from gateway_app.doors.input_tokens import input_tokens as estimated_tokens
-from gateway_app.doors.responses import ResponseReader
+from gateway_app.backend.exchange import Exchange
+from gateway_app.backend.input_tokens import input_tokens as estimated_tokens
+from gateway_app.backend.responses import ResponseReader
 from gateway_app.http import KEEP_ALIVE, data_frame, dialect_view, read_body, read_query
 from gateway_app.openai.errors import refused, unsupported
 from gateway_app.openai.refusals import demand, refusal, whole_answer
 from gateway_app.openai_responses.compaction import compacted, summary_request
 from gateway_app.openai_responses.read import EXTENSION, ResponsesRequest, check
 from gateway_app.openai_responses.service import TRANSPORT, ResponsesService
-from gateway_app.shapes.appended_text import TextReplacedError
+from gateway_app.types.appended_text import TextReplacedError
 from uamp import ErrorCode, RemoteProtocolError
 from uamp import events as ev
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from gateway_app.openai_responses.output import JsonObject
     from gateway_app.openai_responses.write import ResponseWriter
-    from gateway_app.shapes.stored_response import StoredResponse
+    from gateway_app.types.stored_response import StoredResponse
     from uamp.events import Event
 
 _Place: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=2**53 - 1)]

@@ -20,8 +20,8 @@ from gateway_app.openai_responses.output import (
     usage_of,
 )
 from gateway_app.openai_responses.tools import ClientTools, in_progress_item, pieces
-from gateway_app.shapes.answer_writer import AnswerWriter
-from gateway_app.shapes.charged_errors import charges_of, with_charges
+from gateway_app.types.answer_writer import AnswerWriter
+from gateway_app.types.charged_errors import charges_of, with_charges
 from uamp import ErrorCode
 from uamp import events as ev
 from uamp.digital_source import AI_MADE

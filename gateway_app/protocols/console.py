@@ -12,15 +12,15 @@ import msgspec
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 
 import uamp
-from gateway_app.doors.agents.agent_directory import problem_for
-from gateway_app.doors.message_reader import message_for
+from gateway_app.backend.agents.agent_directory import problem_for
+from gateway_app.backend.message_reader import message_for
 from gateway_app.http import dialect_view
 from gateway_app.protocols.table import PROTOCOLS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from gateway_app.shapes.protocol_presentation import (
+    from gateway_app.types.protocol_presentation import (
         ExampleQuestion,
         PresentedMessage,
         ProtocolPresentation,

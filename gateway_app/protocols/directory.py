@@ -14,10 +14,10 @@ import msgspec
 from django.conf import settings
 from django.utils.translation import gettext, gettext_lazy
 
-from gateway_app.doors.agents.agent_directory import agents_for, description_of, page, problem_for
+from gateway_app.backend.agents.agent_directory import agents_for, description_of, page, problem_for
 from gateway_app.http import cached_json, dialect_view
 from gateway_app.protocols.table import PROTOCOLS
-from gateway_app.shapes.protocol_presentation import ExampleQuestion
+from gateway_app.types.protocol_presentation import ExampleQuestion
 from uamp import ErrorCode, RemoteProtocolError
 from uamp.amounts import format_amount
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from django.http import HttpRequest, HttpResponse, HttpResponseBase
 
-    from gateway_app.shapes.listed_agent import ListedAgent
+    from gateway_app.types.listed_agent import ListedAgent
 
 QUESTION: Final = "Hello there"
 JSON: Final = "application/json"

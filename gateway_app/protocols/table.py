@@ -13,7 +13,7 @@ from gateway_app.openai_responses.presentation import ResponsesPresentation
 from gateway_app.protocols.native import UampPresentation
 
 if TYPE_CHECKING:
-    from gateway_app.shapes.protocol_presentation import ProtocolPresentation
+    from gateway_app.types.protocol_presentation import ProtocolPresentation
 
 PROTOCOLS: Final[tuple[ProtocolPresentation, ...]] = (
     UampPresentation(),

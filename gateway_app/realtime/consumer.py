@@ -16,7 +16,7 @@ import msgspec
 from django.conf import settings
 
 import uamp
-from gateway_app.doors.socket import WEIGHED_BYTES, ForeignDialect, SocketApplication
+from gateway_app.backend.socket import WEIGHED_BYTES, ForeignDialect, SocketApplication
 from gateway_app.realtime import read, write
 from gateway_app.realtime.conversation import RealtimeConversation, check_context, check_results
 from gateway_app.realtime.item_sounds import ItemSounds
@@ -31,7 +31,7 @@ from gateway_app.realtime.session_events import (
     session_event,
 )
 from gateway_app.realtime.speech_turns import SpeechTurns, sound_item
-from gateway_app.shapes.lost_sessions import lost_session
+from gateway_app.types.lost_sessions import lost_session
 from uamp import ErrorCode, RemoteProtocolError
 from uamp import events as ev
 from uamp.errors.http_status import close_code

@@ -15,7 +15,7 @@ from uamp import ErrorCode
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from gateway_app.shapes.message_origins import CurrentTexts
+    from gateway_app.types.message_origins import CurrentTexts
 
 MAX_ITEMS: Final = uamp.DEFAULT_LIMITS.messages
 MAX_BYTES: Final = uamp.DEFAULT_LIMITS.messages_bytes

@@ -9,7 +9,7 @@ import msgspec
 import uamp
 from gateway_app.openai.errors import refused, unsupported
 from gateway_app.openai.request import CallId
-from gateway_app.shapes.media import medium_of
+from gateway_app.types.media import medium_of
 from uamp import ErrorCode
 
 if TYPE_CHECKING:

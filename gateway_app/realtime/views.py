@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 import msgspec
 from django.http import HttpRequest, HttpResponse
 
-from gateway_app.doors.agents.agent_speech import speech_for
-from gateway_app.doors.agents.client_secrets import issue_secret
+from gateway_app.backend.agents.agent_speech import speech_for
+from gateway_app.backend.agents.client_secrets import issue_secret
 from gateway_app.http import dialect_view, read_body
 from gateway_app.openai.errors import refused
 from gateway_app.openai.refusals import refusal

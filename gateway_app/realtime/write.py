@@ -14,9 +14,9 @@ from gateway_app.openai.errors import error_body
 from gateway_app.realtime.input_sound import BYTES_PER_MS
 from gateway_app.realtime.items import RealtimeItem, RealtimePart
 from gateway_app.realtime.session_events import modalities_of
-from gateway_app.shapes.appended_text import AppendedText, TextReplacedError
-from gateway_app.shapes.media import markdown_link
-from gateway_app.shapes.token_counts import counts_of
+from gateway_app.types.appended_text import AppendedText, TextReplacedError
+from gateway_app.types.media import markdown_link
+from gateway_app.types.token_counts import counts_of
 from uamp import events as ev
 from uamp.digital_source import AI_MADE
 

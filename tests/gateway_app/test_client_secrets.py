@@ -14,7 +14,7 @@ from django.utils import timezone
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import ClientConnection, connect
 
-from gateway_app.doors.agents import client_secrets
+from gateway_app.backend.agents import client_secrets
 from payments_app.tokens import issuance
 from sessions_app.access import tickets
 from sessions_app.models import ApiKey, Session, Ticket

@@ -1,4 +1,4 @@
-"""A key for one chat takes no file of another chat into it, by any door that takes a file."""
+"""A key for one chat takes no file of another chat into it, by any route that takes a file."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from tests.live_server import Dial, Person
 
-    Door = Callable[[httpx.Client, Dial, Person, Chat, str], Any]
+    Route = Callable[[httpx.Client, Dial, Person, Chat, str], Any]
 
 
 def message(web: httpx.Client, _dial: Dial, who: Person, chat: Chat, file: str) -> None:
@@ -151,7 +151,7 @@ def present(chat: Chat, file: str, agent: str = "echo") -> None:
     reading_rights.use(chat.pk, [str(content.pk)])
 
 
-DOORS: Final[dict[str, Door]] = {
+ROUTES: Final[dict[str, Route]] = {
     "REST message": message,
     "REST response": response,
     "REST avatar": avatar,
@@ -166,7 +166,7 @@ DOORS: Final[dict[str, Door]] = {
     "tool of a delegate": tool_of_a_delegate,
 }
 # An agent carries no file between the chats of its asker, even for the same asker.
-OF_OTHERS: Final = sorted(name for name in DOORS if not name.startswith("tool"))
+OF_OTHERS: Final = sorted(name for name in ROUTES if not name.startswith("tool"))
 
 
 def file_of(owner: Person, chat: Chat | None) -> str:
@@ -183,24 +183,24 @@ def is_shown(file: str, chat: Chat) -> bool:
 
 @pytest.mark.sampled
 @pytest.mark.parametrize("owner", ["own", "of another member"])
-@pytest.mark.parametrize("name", DOORS)
+@pytest.mark.parametrize("name", ROUTES)
 def test_a_key_takes_no_file_out_of_a_chat_that_it_is_not_for(
     web: httpx.Client, dial: Dial, alice: Person, bob: Person, name: str, owner: str
 ) -> None:
     there, here = shared_chat(bob, alice), shared_chat(alice)
     file = file_of(alice if owner == "own" else bob, there)
-    DOORS[name](web, dial, key_of(alice, chats=[here.pk]), here, file)
+    ROUTES[name](web, dial, key_of(alice, chats=[here.pk]), here, file)
     assert not is_shown(file, here)
 
 
 @pytest.mark.sampled(3)
-@pytest.mark.parametrize("name", DOORS)
+@pytest.mark.parametrize("name", ROUTES)
 def test_a_key_for_one_chat_takes_a_new_file_into_it(
     web: httpx.Client, dial: Dial, alice: Person, name: str
 ) -> None:
     here = shared_chat(alice)
     file = file_of(alice, None)
-    DOORS[name](web, dial, key_of(alice, chats=[here.pk]), here, file)
+    ROUTES[name](web, dial, key_of(alice, chats=[here.pk]), here, file)
     assert is_shown(file, here)
 
 
@@ -211,5 +211,5 @@ def test_a_whole_key_takes_a_file_of_another_chat(
 ) -> None:
     there, here = shared_chat(bob, alice), shared_chat(alice)
     file = file_of(bob, there)
-    DOORS[name](web, dial, alice, here, file)
+    ROUTES[name](web, dial, alice, here, file)
     assert is_shown(file, here)

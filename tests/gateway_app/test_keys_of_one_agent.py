@@ -71,18 +71,18 @@ def test_another_agent_is_not_there_over_any_transport(
 
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("words", ["@helper hello", "@echo @helper hello"])
-@pytest.mark.parametrize("door", ["UAMP", "batch", "REST", "REST by name", "queue"])
+@pytest.mark.parametrize("route", ["UAMP", "batch", "REST", "REST by name", "queue"])
 def test_a_message_that_would_ask_another_agent_is_refused(
-    dial: Dial, web: httpx.Client, alice: Person, door: str, words: str
+    dial: Dial, web: httpx.Client, alice: Person, route: str, words: str
 ) -> None:
     chat, narrow = shared_chat(alice, agents=("echo", "helper")), limited(alice, "echo")
     path = f"/api/v1/chats/{chat.pk}/messages"
-    if door == "UAMP":
+    if route == "UAMP":
         client = dial(narrow)
         client.create_session(chat=chat.pk)
         client.ask(words)
         assert client.until("session.error")[-1]["error"]["code"] == "forbidden"
-    elif door == "batch":
+    elif route == "batch":
         batch = [
             new_event("session.create", uamp_version="1.0", session={}, chat=chat.pk),
             new_event("input.text", text=words),
@@ -92,9 +92,9 @@ def test_a_message_that_would_ask_another_agent_is_refused(
         assert "forbidden" in [event.get("error", {}).get("code") for event in events], events
     else:
         body: dict[str, Any] = {"content": words}
-        if door == "REST by name":
+        if route == "REST by name":
             body = {"content": "hello", "agents": ["helper"]}
-        if door == "queue":
+        if route == "queue":
             body["queue"] = True
         refused = web.post(path, json=body, headers=narrow.headers)
         assert (refused.status_code, refused.json()["code"]) == (403, "forbidden"), refused.text

@@ -29,17 +29,17 @@ def chat_id(demo: ServerAddress, alice: Person) -> str:
     return mirrors.make_mirror(home="client.example", title="Theirs", member=alice.user)
 
 
-@pytest.mark.parametrize("door", ["UAMP", "batch", "REST", "REST, waiting"])
+@pytest.mark.parametrize("route", ["UAMP", "batch", "REST", "REST, waiting"])
 def test_a_message_to_a_chat_elsewhere_needs_a_key_for_all_agents(
-    dial: Dial, web: httpx.Client, alice: Person, chat_id: str, door: str
+    dial: Dial, web: httpx.Client, alice: Person, chat_id: str, route: str
 ) -> None:
     def send(who: Person) -> str:
-        if door == "UAMP":
+        if route == "UAMP":
             client = dial(who)
             client.create_session(chat=chat_id)
             client.ask(WORDS)
             return str(client.until("session.error", "queue.updated")[-1])
-        if door == "batch":
+        if route == "batch":
             batch = [
                 new_event("session.create", uamp_version="1.0", session={}, chat=chat_id),
                 new_event("input.text", text=WORDS),
@@ -47,7 +47,7 @@ def test_a_message_to_a_chat_elsewhere_needs_a_key_for_all_agents(
             ]
             return web.post("/uamp", json=batch, headers=who.headers).text
         body: dict[str, Any] = {"content": WORDS}
-        if door == "REST, waiting":
+        if route == "REST, waiting":
             body["wait"] = 30
         path = f"/api/v1/chats/{chat_id}/messages"
         return web.post(path, json=body, headers=who.headers).text

@@ -13,7 +13,7 @@ import uamp
 from chat_app.log.verification import check_log
 from chat_app.models import Chat, SharedState
 from gateway_app.a2a.dialects import v03, v03_rest, v1
-from gateway_app.a2a.spec.words import TaskRequest
+from gateway_app.a2a.spec.task_format import TaskRequest
 from gateway_app.acp.read import PromptParams, Rpc, SubmitParams
 from gateway_app.ag_ui.read import RunInput
 from gateway_app.completions.read import CompletionRequest

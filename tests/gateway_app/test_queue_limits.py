@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from tests.conftest import ServerAddress
     from tests.live_server import Dial, Person
 
-    Door = Callable[[httpx.Client, Dial, Person, QueuedTurn], str]
+    Route = Callable[[httpx.Client, Dial, Person, QueuedTurn], str]
 
 WORDS: Final = "@echo later"
 
@@ -94,7 +94,7 @@ def on_a_socket(_web: httpx.Client, dial: Dial, who: Person, row: QueuedTurn) ->
     return str(frame["error"]["code"]) if frame["type"] == "session.error" else ""
 
 
-DOORS: Final[dict[str, Door]] = {"REST": over_rest, "UAMP": on_a_socket}
+ROUTES: Final[dict[str, Route]] = {"REST": over_rest, "UAMP": on_a_socket}
 
 
 def budget(amount: str) -> dict[str, Any]:
@@ -117,30 +117,30 @@ def narrow(alice: Person, chat: Chat, limit: str) -> Person:
 
 
 @pytest.mark.sampled(3)
-@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("route", ROUTES)
 @pytest.mark.parametrize("limit", LIMITS)
 def test_a_key_does_not_start_what_was_queued_with_more_rights(
-    web: httpx.Client, dial: Dial, alice: Person, chat: Chat, limit: str, door: str
+    web: httpx.Client, dial: Dial, alice: Person, chat: Chat, limit: str, route: str
 ) -> None:
     row = queued(dial, alice, chat, alice)
 
-    assert DOORS[door](web, dial, narrow(alice, chat, limit), row) == "forbidden"
+    assert ROUTES[route](web, dial, narrow(alice, chat, limit), row) == "forbidden"
 
     row.refresh_from_db()
     assert (row.status, row.waits, is_sent(chat)) == ("queued", True, False)
 
 
 @pytest.mark.sampled(3)
-@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("route", ROUTES)
 @pytest.mark.parametrize("limit", [*LIMITS, "scopes"])
 def test_a_key_starts_what_was_queued_with_its_own_rights(
-    web: httpx.Client, dial: Dial, alice: Person, chat: Chat, limit: str, door: str
+    web: httpx.Client, dial: Dial, alice: Person, chat: Chat, limit: str, route: str
 ) -> None:
     scopes = ("chats:read", "messages:write")
     who = key_of(alice, *scopes) if limit == "scopes" else narrow(alice, chat, limit)
     row = queued(dial, alice, chat, alice if limit == "scopes" else who)
 
-    assert not DOORS[door](web, dial, who, row)
+    assert not ROUTES[route](web, dial, who, row)
 
     wait_until(lambda: is_sent(chat))
 

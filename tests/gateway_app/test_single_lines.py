@@ -113,7 +113,7 @@ def export(chat: str) -> Request:
     return Request(f"/api/v1/chats/{chat}/export?format=ndjson&log=true", headers={})
 
 
-DOORS: list[Callable[[str], Request]] = [
+ROUTES: list[Callable[[str], Request]] = [
     a2a, a2a_rest, acp, ag_ui, anthropic, batch, completions, export, responses,
     rest_events, rest_turn, tasks,
 ]  # fmt: skip
@@ -141,15 +141,15 @@ def strings_of(value: Any) -> Iterator[str]:
 
 
 @pytest.mark.sampled(4)
-@pytest.mark.parametrize("door", DOORS, ids=lambda door: door.__name__)
+@pytest.mark.parametrize("route", ROUTES, ids=lambda route: route.__name__)
 def test_no_separator_of_a_text_ends_a_line(
-    web: httpx.Client, alice: Person, door: Callable[[str], Request]
+    web: httpx.Client, alice: Person, route: Callable[[str], Request]
 ) -> None:
     chat = shared_chat(alice, agents=("echo",)).pk
     body = {"content": TEXT, "agents": []}
     path = f"/api/v1/chats/{chat}/messages"
     web.post(path, json=body, headers=alice.headers).raise_for_status()
-    request = door(chat)
+    request = route(chat)
     strings: list[str] = []
     for line in lines_of(web, request, alice):
         name, _, rest = line.partition(": ")

@@ -17,7 +17,7 @@ STREAM_HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection
 
 @dataclass
 class Exchange:
-    """One connection: what was asked, and the doors to answer."""
+    """One connection: the requests, and the ways to answer."""
 
     head: str
     body: dict[str, Any]

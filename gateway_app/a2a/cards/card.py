@@ -10,7 +10,7 @@ from gateway_app.a2a.tasks.payments import EXTENSION
 
 if TYPE_CHECKING:
     import uamp
-    from gateway_app.shapes.listed_agent import ListedAgent
+    from gateway_app.types.listed_agent import ListedAgent
 
 CardProfile: TypeAlias = Literal["merged", "v1"]
 

@@ -13,13 +13,13 @@ from django.utils.http import http_date
 
 from gateway_app.a2a.cards.card import merged_card, spec_card, v1_card
 from gateway_app.a2a.tasks.errors import TaskErrorReason, TaskRefused, error_of
-from gateway_app.doors.agents.agent_directory import agents_for
-from gateway_app.doors.agents.signed_cards import signed_card
-from gateway_app.doors.responses import is_visitor
+from gateway_app.backend.agents.agent_directory import agents_for
+from gateway_app.backend.agents.signed_cards import signed_card
+from gateway_app.backend.responses import is_visitor
 from gateway_app.http import cached_json, dialect_view
 
 if TYPE_CHECKING:
-    from gateway_app.shapes.listed_agent import ListedAgent
+    from gateway_app.types.listed_agent import ListedAgent
     from uamp import RemoteProtocolError
 
 CACHE_SECONDS: Final = 60

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import msgspec
 
 from gateway_app.a2a.dialects.requests import OptionalId, RequiredId, WireParams
-from gateway_app.shapes.webhook_receiver import WebhookReceiver
+from gateway_app.types.webhook_receiver import WebhookReceiver
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from gateway_app.a2a.tasks.task import TaskPart
-    from gateway_app.shapes.webhook_receiver import WebhookReceiver
+    from gateway_app.types.webhook_receiver import WebhookReceiver
 
 RequiredId = Annotated[str, msgspec.Meta(min_length=1, max_length=256)]
 OptionalId = Annotated[str, msgspec.Meta(max_length=256)]

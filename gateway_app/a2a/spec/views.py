@@ -9,10 +9,10 @@ import msgspec
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 
 from gateway_app.a2a.service import TRANSPORT, TaskService
-from gateway_app.a2a.spec import words as spec
+from gateway_app.a2a.spec import task_format as spec
 from gateway_app.a2a.tasks.errors import TaskErrorReason, TaskRefused, error_of
 from gateway_app.a2a.tasks.task import Task
-from gateway_app.doors.turn_outcomes import PaymentDemanded
+from gateway_app.backend.turn_outcomes import PaymentDemanded
 from gateway_app.http import data_frame, dialect_view, read_body
 
 if TYPE_CHECKING:

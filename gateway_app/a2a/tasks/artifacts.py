@@ -10,7 +10,7 @@ from gateway_app.a2a.tasks.task import TaskArtifact, TaskPart
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from gateway_app.shapes.stored_response import StoredResponse
+    from gateway_app.types.stored_response import StoredResponse
     from uamp.events import Delta
 
     Link: TypeAlias = Callable[[str], str]

@@ -10,8 +10,8 @@ import msgspec
 
 import uamp
 from gateway_app.a2a.tasks import payments
-from gateway_app.shapes.client_turn import ClientTurn
-from gateway_app.shapes.follow_up import ClientFollowUp, FollowUpPart, MediumReference
+from gateway_app.types.client_turn import ClientTurn
+from gateway_app.types.follow_up import ClientFollowUp, FollowUpPart, MediumReference
 from uamp import ErrorCode, RemoteProtocolError
 from uamp import events as ev
 from uamp.types.bounds import Count
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     from gateway_app.a2a.tasks.task import TaskPart
-    from gateway_app.shapes.webhook_receiver import WebhookReceiver
+    from gateway_app.types.webhook_receiver import WebhookReceiver
     from uamp.events import Event, InputEvent
 
     Asked: TypeAlias = Sequence[Event]

@@ -11,7 +11,7 @@ from uamp import events as ev
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from gateway_app.shapes.stored_response import SettledPayment
+    from gateway_app.types.stored_response import SettledPayment
     from uamp.events import Event
 
 EXTENSION: Final = "https://github.com/google-agentic-commerce/a2a-x402/blob/main/spec/v0.2"

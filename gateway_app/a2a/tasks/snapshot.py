@@ -11,8 +11,8 @@ from gateway_app.a2a.tasks.task import Task, TaskMessage, TaskPart
 
 if TYPE_CHECKING:
     from gateway_app.a2a.tasks.artifacts import Link
-    from gateway_app.shapes.follow_up import ClientFollowUp, FollowUpPart
-    from gateway_app.shapes.stored_response import StoredResponse
+    from gateway_app.types.follow_up import ClientFollowUp, FollowUpPart
+    from gateway_app.types.stored_response import StoredResponse
     from uamp import events as ev
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 import uamp
 from gateway_app.a2a.tasks import payments
 from gateway_app.a2a.tasks.task import TaskMessage, TaskPart, TaskStatus
-from gateway_app.shapes.charged_errors import charges_of
+from gateway_app.types.charged_errors import charges_of
 from uamp import events as ev
 from uamp.amounts import format_amount
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from gateway_app.a2a.tasks.task import TaskState
-    from gateway_app.shapes.stored_response import StoredResponse
+    from gateway_app.types.stored_response import StoredResponse
     from uamp.events import Event
 
 _STATES: Final[dict[str, TaskState]] = {

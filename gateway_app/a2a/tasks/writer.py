@@ -14,7 +14,7 @@ from gateway_app.a2a.tasks.artifacts import (
 from gateway_app.a2a.tasks.snapshot import history_of
 from gateway_app.a2a.tasks.status import status_of, timestamp
 from gateway_app.a2a.tasks.task import ArtifactUpdate, StatusUpdate, Task, TaskStatus
-from gateway_app.shapes.appended_text import AppendedText, TextReplacedError
+from gateway_app.types.appended_text import AppendedText, TextReplacedError
 from uamp import events as ev
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import uamp
     from gateway_app.a2a.tasks.artifacts import Link, Piece
     from gateway_app.a2a.tasks.task import TaskArtifact, TaskUpdate
-    from gateway_app.shapes.stored_response import StoredResponse
+    from gateway_app.types.stored_response import StoredResponse
     from uamp.events import Event
 
 

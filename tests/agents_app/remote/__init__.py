@@ -1,1 +1,1 @@
-"""Remote agents: against servers that answer well or badly, and against this server's own doors."""
+"""Remote agents: against servers that answer well or badly, and against this server itself."""

@@ -12,8 +12,8 @@ import pytest
 from django.utils import timezone
 
 from gateway_app.a2a import service
-from gateway_app.doors import exchange
-from gateway_app.doors.responses import ResponseReader
+from gateway_app.backend import exchange
+from gateway_app.backend.responses import ResponseReader
 from sessions_app import lifespan, session_states
 from sessions_app.models import ApiKey, Response
 from sessions_app.process import periodic

@@ -132,5 +132,5 @@ def test_every_method_on_receivers_is_in_the_table() -> None:
     }
     over_rpc = {name for name, (_, method) in rpc.METHODS.items() if method in on_receivers}
     over_http = [verb for verb, _, method in rest._ROUTES if method in on_receivers]
-    assert {door.name for door in METHODS if " " not in door.name} == over_rpc
-    assert sorted(door.name.split()[0] for door in METHODS if " " in door.name) == sorted(over_http)
+    assert {call.name for call in METHODS if " " not in call.name} == over_rpc
+    assert sorted(call.name.split()[0] for call in METHODS if " " in call.name) == sorted(over_http)

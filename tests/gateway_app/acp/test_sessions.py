@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gateway_app.doors import session_reader
+from gateway_app.backend import session_reader
 from sessions_app.models import Response, Session
 from sessions_app.turn import start
 from sessions_app.turn.assembly import assemble

@@ -11,7 +11,7 @@ import uamp
 from gateway_app.ag_ui.messages import messages_snapshot
 from gateway_app.ag_ui.read import RunInput
 from gateway_app.ag_ui.write import RunWriter
-from gateway_app.shapes.appended_text import TextReplacedError
+from gateway_app.types.appended_text import TextReplacedError
 from tests.gateway_app.ag_ui.runs import check_order
 from uamp import events as ev
 from uamp.digital_source import AI_MADE

@@ -125,7 +125,7 @@ def test_who_may_not_read_the_work_is_shown_the_open_question_at_most(
 
 def all_answers(web: httpx.Client, call: ToolCall, headers: Mapping[str, str]) -> str:
     """Return the answers of every path that reads or changes a call."""
-    doors: dict[str, Any] = {
+    routes: dict[str, Any] = {
         f"/api/v1/tool-calls/{call.pk}": None,
         f"/api/v1/responses/{call.response_id}/tool-calls": None,
         f"/api/v1/responses/{call.response_id}/tool-calls/{call.pk}": None,
@@ -137,7 +137,7 @@ def all_answers(web: httpx.Client, call: ToolCall, headers: Mapping[str, str]) -
     }
     return "\n".join(
         web.request("POST" if body else "GET", path, json=body, headers=dict(headers)).text
-        for path, body in doors.items()
+        for path, body in routes.items()
     )
 
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 import uamp
-from gateway_app.shapes.appended_text import AppendedText
-from gateway_app.shapes.media import markdown_link
+from gateway_app.types.appended_text import AppendedText
+from gateway_app.types.media import markdown_link
 from uamp import events as ev
 
 if TYPE_CHECKING:

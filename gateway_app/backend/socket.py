@@ -14,13 +14,13 @@ import msgspec
 import uamp
 from chat_app.contents import storage
 from chat_app.contents.wave import wave_file
-from gateway_app.doors.agents.agent_speech import speech_of
-from gateway_app.doors.agents.agent_tools import tools_of
-from gateway_app.doors.content_links import content_link
-from gateway_app.doors.current_texts import current_texts
-from gateway_app.doors.demands import charged_details
-from gateway_app.doors.session_reader import SessionReader, own_session
-from gateway_app.doors.turn_outcomes import started_response
+from gateway_app.backend.agents.agent_speech import speech_of
+from gateway_app.backend.agents.agent_tools import tools_of
+from gateway_app.backend.content_links import content_link
+from gateway_app.backend.current_texts import current_texts
+from gateway_app.backend.demands import charged_details
+from gateway_app.backend.session_reader import SessionReader, own_session
+from gateway_app.backend.turn_outcomes import started_response
 from sessions_app import database
 from sessions_app.access.auth import OriginError
 from sessions_app.connection.open_sessions import opened_session
@@ -46,9 +46,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
     from datetime import datetime
 
-    from gateway_app.doors.agents.agent_speech import AgentSpeech
-    from gateway_app.doors.agents.agent_tools import AgentTool
-    from gateway_app.shapes.message_origins import CurrentTexts
+    from gateway_app.backend.agents.agent_speech import AgentSpeech
+    from gateway_app.backend.agents.agent_tools import AgentTool
+    from gateway_app.types.message_origins import CurrentTexts
     from sessions_app.access.auth import Handshake
     from sessions_app.connection.client_connection import ClientConnection
     from sessions_app.connection.outgoing_queue import Outgoing

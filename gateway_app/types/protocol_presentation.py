@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from gateway_app.shapes.example_calls import Language
-    from gateway_app.shapes.stored_response import StoredResponse
+    from gateway_app.types.example_calls import Language
+    from gateway_app.types.stored_response import StoredResponse
     from uamp import events as ev
     from uamp.events import Event
 

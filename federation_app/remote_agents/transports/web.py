@@ -9,13 +9,13 @@ import aiohttp
 
 from agents_app.remote.addresses import session_of
 from agents_app.remote.protocols.peers import events_of
-from federation_app.asking import questions
-from federation_app.asking.answers import PeerRefusal, refusal_of
-from federation_app.asking.lines.line import LineLost, PeerLine
 from federation_app.envelope.errors import EnvelopeError
 from federation_app.envelope.limits import DOCUMENT_BYTES, load
 from federation_app.envelope.members.reading import Intent
 from federation_app.peers.connections import tls
+from federation_app.remote_agents import questions
+from federation_app.remote_agents.answers import PeerRefusal, refusal_of
+from federation_app.remote_agents.transports.connection import ConnectionLost, PeerConnection
 from sessions_app import database
 
 if TYPE_CHECKING:
@@ -29,23 +29,23 @@ _OK: Final = 200
 _SERVER_ERRORS: Final = 500
 
 
-class WebLine(PeerLine):
+class HttpPeerConnection(PeerConnection):
     """One request per envelope, and one whose response is the stream."""
 
     _response: aiohttp.ClientResponse | None = None
     _events: AsyncIterator[bytes] | None = None
 
     async def __aenter__(self) -> Self:
-        """See PeerLine. Each request connects on demand."""
+        """See PeerConnection. Each request connects on demand."""
         return self
 
     async def __aexit__(self, *raised: object) -> None:
-        """See PeerLine."""
+        """See PeerConnection."""
         if self._response is not None:
             self._response.close()
 
     async def begin(self, after: int) -> None:
-        """See PeerLine."""
+        """See PeerConnection."""
         if after < 0:
             await self.tell(self.signed_question.raw)
         token = await database.run(questions.bearer, self.signed_question)
@@ -59,37 +59,37 @@ class WebLine(PeerLine):
                 silent=self.question.silent,
             )
         except (aiohttp.ClientError, OSError, TimeoutError) as error:
-            raise LineLost from error
+            raise ConnectionLost from error
         if self._response.status != _OK:
             raise await _refused(self._response)
         self._events = events_of(self._response)
 
     async def receive(self) -> bytes:
-        """See PeerLine."""
+        """See PeerConnection."""
         if self._events is None:
-            raise LineLost
+            raise ConnectionLost
         try:
             async for data in self._events:
                 return data
         except TimeoutError:
             raise
         except (aiohttp.ClientError, OSError) as error:
-            raise LineLost from error
-        raise LineLost
+            raise ConnectionLost from error
+        raise ConnectionLost
 
     async def acknowledge(self, delta_seq: int) -> None:
-        """See PeerLine. If the peer refuses it, later deltas are acknowledged instead."""
+        """See PeerConnection. If the peer refuses it, later deltas are acknowledged instead."""
         try:
             await self.tell(await self.signed(Intent.PROGRESS, ack=delta_seq))
         except PeerRefusal as refusal:
             logger.info("%s rejected an acknowledgement: %s", self.signed_question.server, refusal)
 
     async def miss(self, expected: int) -> None:
-        """See PeerLine. A new request names the last received delta in `Last-Event-ID`."""
-        raise LineLost(f"delta {expected} is missing")
+        """See PeerConnection. A new request names the last received delta in `Last-Event-ID`."""
+        raise ConnectionLost(f"delta {expected} is missing")
 
     async def tell(self, raw: bytes) -> None:
-        """See PeerLine."""
+        """See PeerConnection."""
         headers = {"Content-Type": MEDIA_TYPE, "Accept-Encoding": "identity"}
         try:
             response = await self._session.post(
@@ -103,7 +103,7 @@ class WebLine(PeerLine):
             finally:
                 response.release()
         except (aiohttp.ClientError, OSError) as error:
-            raise LineLost from error
+            raise ConnectionLost from error
 
     @property
     def _base(self) -> str:
@@ -114,14 +114,14 @@ class WebLine(PeerLine):
         return session_of(self.question.target, tls=tls())
 
 
-async def _refused(response: aiohttp.ClientResponse) -> PeerRefusal | LineLost:
-    """Return the refusal in an unsuccessful response: a problem with `code`, or LineLost."""
+async def _refused(response: aiohttp.ClientResponse) -> PeerRefusal | ConnectionLost:
+    """Return the refusal in an unsuccessful response: a problem with `code`, or ConnectionLost."""
     try:
         body = load(await response.content.read(DOCUMENT_BYTES))
     except (EnvelopeError, aiohttp.ClientError, OSError):
         body = None
     if not isinstance(body, dict) or "code" not in body:
         if response.status >= _SERVER_ERRORS:
-            return LineLost()
+            return ConnectionLost()
         body = {"message": f"HTTP {response.status}"}
     return refusal_of(body)

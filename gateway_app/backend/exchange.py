@@ -16,11 +16,11 @@ import uamp
 from agents_app.rest.rights import ANY
 from chat_app.ids import new_event_id
 from chat_app.log.shared_state import read_state
-from gateway_app.doors.content_links import content_link
-from gateway_app.doors.demands import charged_details, charged_failure, is_of_work_below, refusal
-from gateway_app.doors.request_session import RequestSession, named
-from gateway_app.doors.turn_outcomes import PaymentDemanded, started_response
-from gateway_app.shapes.pending_questions import PendingQuestions
+from gateway_app.backend.content_links import content_link
+from gateway_app.backend.demands import charged_details, charged_failure, is_of_work_below, refusal
+from gateway_app.backend.request_session import RequestSession, named
+from gateway_app.backend.turn_outcomes import PaymentDemanded, started_response
+from gateway_app.types.pending_questions import PendingQuestions
 from sessions_app import database, selectors
 from sessions_app.billing.demands import demands_below
 from sessions_app.connection.open_sessions import attached_session
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
     from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
 
-    from gateway_app.shapes.client_turn import ClientTurn
+    from gateway_app.types.client_turn import ClientTurn
     from sessions_app.access.principal import Principal
     from sessions_app.connection.client_connection import ClientConnection
     from sessions_app.connection.outgoing_queue import Outgoing

@@ -15,7 +15,7 @@ from django.utils.dateparse import parse_datetime
 
 import uamp
 from chat_app.log import history
-from gateway_app.shapes.stored_response import own_extension
+from gateway_app.types.stored_response import own_extension
 from sessions_app import database
 from sessions_app.access.protocol_rights import check_reads_all, check_scope
 from sessions_app.handlers.sessions import find_session

@@ -19,7 +19,7 @@ from uamp import ErrorCode, RemoteProtocolError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gateway_app.shapes.client_turn import ClientTurn
+    from gateway_app.types.client_turn import ClientTurn
     from sessions_app.access.principal import Principal
 
 

@@ -16,13 +16,13 @@ import msgspec
 from django.core import signing
 
 from chat_app.log import history as chat_history
-from gateway_app.doors.content_links import content_link
-from gateway_app.doors.conversations import Conversations
-from gateway_app.doors.current_texts import current_texts
-from gateway_app.doors.demands import charged_details, charged_failure
-from gateway_app.shapes.follow_up import ClientFollowUp, FollowUpPart, MediumReference
-from gateway_app.shapes.message_origins import current_conversation, origins_from
-from gateway_app.shapes.stored_response import (
+from gateway_app.backend.content_links import content_link
+from gateway_app.backend.conversations import Conversations
+from gateway_app.backend.current_texts import current_texts
+from gateway_app.backend.demands import charged_details, charged_failure
+from gateway_app.types.follow_up import ClientFollowUp, FollowUpPart, MediumReference
+from gateway_app.types.message_origins import current_conversation, origins_from
+from gateway_app.types.stored_response import (
     REJECTED,
     ResponsePage,
     SettledPayment,
@@ -51,8 +51,8 @@ if TYPE_CHECKING:
 
     from django.http import HttpRequest
 
-    from gateway_app.doors.exchange import Exchange
-    from gateway_app.shapes.stored_response import ResponseStanding
+    from gateway_app.backend.exchange import Exchange
+    from gateway_app.types.stored_response import ResponseStanding
     from sessions_app.access.principal import Principal
     from sessions_app.records import OpenSession
     from uamp.events import Event

@@ -24,7 +24,7 @@ from chat_app.members import chats, membership, participants
 from chat_app.members.chat_lists import metadata_of
 from chat_app.members.membership import NotAMember
 from chat_app.members.rights import NotAllowed
-from gateway_app.doors.content_links import content_link
+from gateway_app.backend.content_links import content_link
 from sessions_app import database, services
 from sessions_app.access.protocol_rights import check_scope, forbidden
 from uamp import ErrorCode, RemoteProtocolError

@@ -11,10 +11,14 @@ import grpc
 
 from agents_app.outbound.look_ups import look_up_async
 from agents_app.outbound.rules import Unreachable, check_addresses
-from federation_app.asking.answers import PeerRefusal, refusal_of
-from federation_app.asking.lines.line import RECORD_BYTES, LineLost, RecordLine
 from federation_app.envelope.errors import EnvelopeError
 from federation_app.envelope.limits import load
+from federation_app.remote_agents.answers import PeerRefusal, refusal_of
+from federation_app.remote_agents.transports.connection import (
+    RECORD_BYTES,
+    ConnectionLost,
+    RecordConnection,
+)
 from federation_app.rpc import agent_pb2
 from federation_app.rpc.agent_pb2_grpc import AgentStub
 
@@ -28,7 +32,7 @@ ERROR_KEY: Final = "uamp-error-bin"
 _FIELDS_BYTES: Final = 1024
 
 
-class RpcLine(RecordLine):
+class GrpcPeerConnection(RecordConnection):
     """A call of `Stream`, on its own channel."""
 
     _channel: Any = None
@@ -36,40 +40,40 @@ class RpcLine(RecordLine):
     _call: Any = None
 
     async def __aenter__(self) -> Self:
-        """See PeerLine."""
+        """See PeerConnection."""
         self._channel = await _channel(self.question.target)
         self._stub = AgentStub(self._channel)
         return self
 
     async def __aexit__(self, *raised: object) -> None:
-        """See PeerLine."""
+        """See PeerConnection."""
         if self._call is not None:
             self._call.cancel()
         await self._channel.close()
 
     async def send(self, record: bytes) -> None:
-        """See RecordLine."""
+        """See RecordConnection."""
         if self._call is None:
             self._call = self._stub.Stream()
         try:
             await _result(self._call.write(agent_pb2.Record(json=record)), self.question.silent)
         except asyncio.InvalidStateError as error:
-            raise LineLost from error
+            raise ConnectionLost from error
         except grpc.aio.AioRpcError as error:
             raise _refused(error) from error
 
     async def receive(self) -> bytes:
-        """See PeerLine."""
+        """See PeerConnection."""
         try:
             record = await _result(self._call.read(), self.question.silent)
         except grpc.aio.AioRpcError as error:
             raise _refused(error) from error
         if record is grpc.aio.EOF:
-            raise LineLost
+            raise ConnectionLost
         return bytes(record.json)
 
     async def tell(self, raw: bytes) -> None:
-        """See PeerLine."""
+        """See PeerConnection."""
         try:
             sending = self._stub.Send(agent_pb2.EnvelopeRecord(envelope=raw))
             await _result(sending, self.question.silent)
@@ -93,12 +97,12 @@ async def _result(call: Awaitable[Any], seconds: float) -> Any:
 
 
 async def _channel(target: Target) -> Any:
-    """Return a channel to a permitted address; raises LineLost."""
+    """Return a channel to a permitted address; raises ConnectionLost."""
     try:
         addresses = await look_up_async(target.host, target.port, CONNECT_SECONDS)
         address = ipaddress.ip_address(check_addresses(target, addresses)[0])
     except Unreachable as error:
-        raise LineLost from error
+        raise ConnectionLost from error
     is_v6 = address.version == 6  # noqa: PLR2004 the IP version
     place = f"ipv6:[{address}]:{target.port}" if is_v6 else f"ipv4:{address}:{target.port}"
     options = [
@@ -118,12 +122,12 @@ async def _channel(target: Target) -> Any:
     return grpc.aio.secure_channel(place, credentials, options=options)
 
 
-def _refused(error: grpc.aio.AioRpcError) -> PeerRefusal | LineLost:
-    """Return the error in the metadata at the end of a call, or LineLost without one."""
+def _refused(error: grpc.aio.AioRpcError) -> PeerRefusal | ConnectionLost:
+    """Return the error in the metadata at the end of a call, or ConnectionLost without one."""
     for key, value in error.trailing_metadata() or ():
         if key == ERROR_KEY:
             try:
                 return refusal_of(load(value))
             except EnvelopeError:
                 break
-    return LineLost()
+    return ConnectionLost()

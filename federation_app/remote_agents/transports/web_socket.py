@@ -8,17 +8,21 @@ from typing import TYPE_CHECKING, Self
 import aiohttp
 
 from agents_app.remote.addresses import session_of
-from federation_app.asking.lines.line import RECORD_BYTES, LineLost, RecordLine
-from federation_app.asking.lines.web import WebLine
 from federation_app.envelope.streams.framing import SUBPROTOCOL, framed, read_records
 from federation_app.peers.connections import tls
+from federation_app.remote_agents.transports.connection import (
+    RECORD_BYTES,
+    ConnectionLost,
+    RecordConnection,
+)
+from federation_app.remote_agents.transports.web import HttpPeerConnection
 
 if TYPE_CHECKING:
     from agents_app.remote.protocols.peers import PeerQuestion
-    from federation_app.asking.questions import SignedQuestion
+    from federation_app.remote_agents.questions import SignedQuestion
 
 
-class WebSocketLine(RecordLine):
+class WebSocketPeerConnection(RecordConnection):
     """A WebSocket for one question."""
 
     _socket: aiohttp.ClientWebSocketResponse
@@ -28,7 +32,7 @@ class WebSocketLine(RecordLine):
         self._records: deque[bytes] = deque()
 
     async def __aenter__(self) -> Self:
-        """See PeerLine."""
+        """See PeerConnection."""
         target = self.question.target
         try:
             self._socket = await session_of(target, tls=tls()).dial(
@@ -38,31 +42,31 @@ class WebSocketLine(RecordLine):
                 protocols=(SUBPROTOCOL,),
             )
         except (aiohttp.ClientError, OSError, TimeoutError) as error:
-            raise LineLost from error
+            raise ConnectionLost from error
         return self
 
     async def __aexit__(self, *raised: object) -> None:
-        """See PeerLine."""
+        """See PeerConnection."""
         await self._socket.close()
 
     async def send(self, record: bytes) -> None:
-        """See RecordLine."""
+        """See RecordConnection."""
         try:
             await self._socket.send_bytes(framed(record))
         except (aiohttp.ClientError, OSError) as error:
-            raise LineLost from error
+            raise ConnectionLost from error
 
     async def receive(self) -> bytes:
-        """See PeerLine. Raises EnvelopeError malformed for a message with incomplete records."""
+        """See PeerConnection; raises EnvelopeError for a message with incomplete records."""
         while not self._records:
             message = await self._socket.receive()
             if message.type not in {aiohttp.WSMsgType.BINARY, aiohttp.WSMsgType.TEXT}:
-                raise LineLost
+                raise ConnectionLost
             records = read_records(message.data, limit=2 * RECORD_BYTES, record=RECORD_BYTES)
             self._records.extend(records)
         return self._records.popleft()
 
     async def tell(self, raw: bytes) -> None:
-        """See PeerLine. The envelope goes over HTTP to the same server."""
-        async with WebLine(self.question, self.signed_question) as line:
-            await line.tell(raw)
+        """See PeerConnection. The envelope goes over HTTP to the same server."""
+        async with HttpPeerConnection(self.question, self.signed_question) as connection:
+            await connection.tell(raw)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from gateway_app.shapes.webhook_receiver import WebhookReceiver
+from gateway_app.types.webhook_receiver import WebhookReceiver
 from sessions_app import database
 from sessions_app.access.protocol_rights import check_scope
 from sessions_app.webhooks import receivers

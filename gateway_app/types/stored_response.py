@@ -6,14 +6,14 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import uamp
-from gateway_app.shapes.message_origins import MessageOrigin, question_of
+from gateway_app.types.message_origins import MessageOrigin, question_of
 from uamp import ErrorCode
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import datetime
 
-    from gateway_app.shapes.follow_up import ClientFollowUp
+    from gateway_app.types.follow_up import ClientFollowUp
     from uamp.events import Event
 
 ResponseStanding: TypeAlias = Literal[

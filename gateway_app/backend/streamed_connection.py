@@ -16,11 +16,11 @@ import uamp
 from agents_app.rest.rights import ANY
 from chat_app.log import fanout
 from chat_app.log import history as chat_history
-from gateway_app.doors.agents.agent_tools import tools_of
-from gateway_app.doors.content_links import content_link
-from gateway_app.doors.demands import answer_of, charged_failure
-from gateway_app.doors.session_reader import SessionReader, own_session
-from gateway_app.doors.turn_outcomes import started_response
+from gateway_app.backend.agents.agent_tools import tools_of
+from gateway_app.backend.content_links import content_link
+from gateway_app.backend.demands import answer_of, charged_failure
+from gateway_app.backend.session_reader import SessionReader, own_session
+from gateway_app.backend.turn_outcomes import started_response
 from sessions_app import database, http_connections, selectors
 from sessions_app.access.protocol_rights import check_scope
 from sessions_app.connection.open_sessions import opened_session
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
     from django.http import HttpRequest, StreamingHttpResponse
 
-    from gateway_app.doors.agents.agent_tools import AgentTool
+    from gateway_app.backend.agents.agent_tools import AgentTool
     from sessions_app.access.principal import Principal
     from sessions_app.connection.client_connection import ClientConnection
     from sessions_app.records import OpenSession

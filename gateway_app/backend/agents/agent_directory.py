@@ -15,7 +15,7 @@ from django.utils import translation
 from agents_app import selectors as agents
 from agents_app.capabilities import SERVER_ID, agent_capabilities
 from agents_app.demo import translated_description
-from gateway_app.shapes.listed_agent import ListedAgent
+from gateway_app.types.listed_agent import ListedAgent
 from sessions_app import database
 from sessions_app.access.auth import of_user
 from sessions_app.transports.http_exchange import count_events, principal_of, problem

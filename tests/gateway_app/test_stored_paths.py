@@ -1,6 +1,6 @@
 """What is stored is read with the right to read, in the key's chats, by those still in the chat.
 
-The doors are those of `stored_doors`; a new path or method of A2A has to be named there, or here as
+The reads are those of `stored_paths`; a new path or method of A2A has to be named there, or here as
 one that reads nothing stored.
 """
 
@@ -18,7 +18,7 @@ from sessions_app.models import Response
 from tests.client import wait_until
 from tests.contract.routes import ROUTES
 from tests.contract.test_routes import PAGES
-from tests.gateway_app.stored_doors import DOORS, SECRET, TOKEN, Stored, leave_all, store
+from tests.gateway_app.stored_paths import READS, SECRET, TOKEN, Stored, leave_all, store
 from tests.live_server import Person, quick_agent, shared_chat
 from tests.sessions_app.access.scoped_keys import key_of
 from upp.providers.scripted import Pause, Step, Text
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from upp import LLMRequest
 
 
-# The paths of DOORS, whose views serve every agent and the server's default one.
+# The paths of READS, whose views serve every agent and the server's default one.
 OPENED: Final = {
     "events",
     "events/stream",
@@ -152,20 +152,20 @@ def stored(
     return store(demo, web, alice)
 
 
-def test_the_whole_key_enters_by_every_door(stored: Stored) -> None:
-    wrong = {name: text for name, (ask, mark) in DOORS.items() if mark not in (text := ask(stored))}
+def test_the_whole_key_enters_through_every_read(stored: Stored) -> None:
+    wrong = {name: text for name, (ask, mark) in READS.items() if mark not in (text := ask(stored))}
     assert wrong == {}
 
 
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("lose", READERS)
-def test_who_may_not_read_is_shown_nothing_by_any_door(
+def test_who_may_not_read_is_shown_nothing_by_any_read(
     stored: Stored, alice: Person, lose: Callable[[Person], Person]
 ) -> None:
     visitor = replace(stored, headers=lose(alice).headers)
     before = Response.objects.count()
     wrong = {}
-    for name, (ask, mark) in DOORS.items():
+    for name, (ask, mark) in READS.items():
         answer_text = ask(visitor)
         if any(text in answer_text for text in (mark, SECRET, TOKEN)):
             wrong[name] = answer_text
@@ -202,7 +202,7 @@ def test_a_key_that_only_writes_sends_over_rest(stored: Stored, alice: Person) -
     assert stored.web.get(path, headers=writer).status_code == 403
 
 
-def test_every_path_and_every_method_is_a_door_or_reads_nothing_stored() -> None:
+def test_every_path_and_every_method_is_listed_or_reads_nothing_stored() -> None:
     routes = {
         route.removeprefix("agents/{name}/")
         for route in ROUTES
@@ -215,6 +215,6 @@ def test_every_path_and_every_method_is_a_door_or_reads_nothing_stored() -> None
         if ".well-known" in route or route.endswith("did.json") or route.startswith("log-tree/")
     }
     assert routes - documents == OPENED | NOTHING_STORED
-    methods = {name.removeprefix("A2A ") for name in DOORS} & set(rpc.METHODS)
+    methods = {name.removeprefix("A2A ") for name in READS} & set(rpc.METHODS)
     assert set(rpc.METHODS) == methods | BEGINNING | CHANGING
     assert not methods & (BEGINNING | CHANGING)

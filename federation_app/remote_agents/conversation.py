@@ -14,23 +14,27 @@ from typing import TYPE_CHECKING, Final
 
 from django.conf import settings
 
-from federation_app.asking import questions
-from federation_app.asking.answers import (
+from federation_app.envelope.errors import EnvelopeCode, EnvelopeError, unauthenticated
+from federation_app.envelope.limits import load
+from federation_app.envelope.members.reading import Intent
+from federation_app.envelope.streams.deltas import delta_of, is_delta
+from federation_app.exchange.replies import SIGNED_CHARS
+from federation_app.remote_agents import questions
+from federation_app.remote_agents.answers import (
     PeerAnswer,
     PeerDemand,
     PeerRefusal,
     refusal_of,
     uamp_error,
 )
-from federation_app.asking.lines.line import RECORD_BYTES, LineLost, PeerLine
-from federation_app.asking.lines.rpc import RpcLine
-from federation_app.asking.lines.web import WebLine
-from federation_app.asking.lines.web_socket import WebSocketLine
-from federation_app.envelope.errors import EnvelopeCode, EnvelopeError, unauthenticated
-from federation_app.envelope.limits import load
-from federation_app.envelope.members.reading import Intent
-from federation_app.envelope.streams.deltas import delta_of, is_delta
-from federation_app.exchange.replies import SIGNED_CHARS
+from federation_app.remote_agents.transports.connection import (
+    RECORD_BYTES,
+    ConnectionLost,
+    PeerConnection,
+)
+from federation_app.remote_agents.transports.rpc import GrpcPeerConnection
+from federation_app.remote_agents.transports.web import HttpPeerConnection
+from federation_app.remote_agents.transports.web_socket import WebSocketPeerConnection
 from sessions_app import database
 from uamp import ErrorCode, RemoteProtocolError
 from uamp import events as ev
@@ -39,16 +43,16 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
     from agents_app.remote.protocols.peers import PeerQuestion
-    from federation_app.asking.questions import SignedQuestion
     from federation_app.envelope.streams.deltas import StreamDelta
+    from federation_app.remote_agents.questions import SignedQuestion
     from uamp.events import Event
 
 logger = logging.getLogger(__name__)
 
-LINES: Final[dict[str, type[PeerLine]]] = {
-    "envelope": WebSocketLine,
-    "envelope_grpc": RpcLine,
-    "envelope_http": WebLine,
+CONNECTIONS: Final[dict[str, type[PeerConnection]]] = {
+    "envelope": WebSocketPeerConnection,
+    "envelope_grpc": GrpcPeerConnection,
+    "envelope_http": HttpPeerConnection,
 }
 MAX_LOST_CONNECTIONS: Final = 6
 """How many connections in a row may fail to deliver a delta."""
@@ -70,7 +74,7 @@ async def ask(question: PeerQuestion) -> AsyncGenerator[Event]:
     is_over = False
     try:
         yield ev.ResponseCreated(response_id=signed.id)
-        async with aclosing(_over_lines(question, signed, answer)) as events:
+        async with aclosing(_over_connections(question, signed, answer)) as events:
             async for event in events:
                 yield event
         is_over = True
@@ -90,7 +94,7 @@ async def ask(question: PeerQuestion) -> AsyncGenerator[Event]:
             task.add_done_callback(_cancelling.discard)
 
 
-async def _over_lines(
+async def _over_connections(
     question: PeerQuestion, signed: SignedQuestion, answer: PeerAnswer
 ) -> AsyncGenerator[Event]:
     lost = 0
@@ -98,12 +102,12 @@ async def _over_lines(
         before, pause = answer.window.last, 0.0
         try:
             async with (
-                LINES[question.protocol](question, signed) as line,
-                aclosing(_on_line(line, answer)) as events,
+                CONNECTIONS[question.protocol](question, signed) as connection,
+                aclosing(_answered_on(connection, answer)) as events,
             ):
                 async for event in events:
                     yield event
-        except LineLost:
+        except ConnectionLost:
             pause = PAUSE_SECONDS * 2 ** min(lost, 5)
         except PeerRefusal as refusal:
             # The end of an answer is final. Before it, a busy peer is asked again.
@@ -120,35 +124,35 @@ async def _over_lines(
     raise RemoteProtocolError(ErrorCode.AGENT_OFFLINE, message)
 
 
-async def _on_line(line: PeerLine, answer: PeerAnswer) -> AsyncGenerator[Event]:
+async def _answered_on(connection: PeerConnection, answer: PeerAnswer) -> AsyncGenerator[Event]:
     """Yield the events that arrive on one connection, up to the end of the answer."""
-    signed = line.signed_question
-    await line.begin(answer.window.last)
+    signed = connection.signed_question
+    await connection.begin(answer.window.last)
     for _ in range(settings.UAMP_REMOTE_EVENTS):
-        delta = await _delta(line, signed)
+        delta = await _delta(connection, signed)
         try:
             events = [] if delta is None else answer.take(delta)
         except EnvelopeError as error:
             if error.expected is None:
                 raise
-            await line.miss(error.expected)
+            await connection.miss(error.expected)
             continue
         for event in events:
             yield event
         if answer.window.has_ended:
-            for event in await _ended(line.question, signed, answer):
+            for event in await _ended(connection.question, signed, answer):
                 yield event
             return
         if answer.window.length > settings.UAMP_REMOTE_ANSWER_BYTES:
             break
         if (ack := answer.window.ack) is not None:
-            await line.acknowledge(ack)
+            await connection.acknowledge(ack)
     raise EnvelopeError(EnvelopeCode.TOO_LARGE, "It is too long.", detail="bytes")
 
 
-async def _delta(line: PeerLine, signed: SignedQuestion) -> StreamDelta | None:
-    """Return the next record if it is a delta of the question; raises as `line.receive`."""
-    value = load(await line.receive(), limit=RECORD_BYTES)
+async def _delta(connection: PeerConnection, signed: SignedQuestion) -> StreamDelta | None:
+    """Return the next record if it is a delta of the question; raises as `connection.receive`."""
+    value = load(await connection.receive(), limit=RECORD_BYTES)
     if not is_delta(value):
         await _refuse(signed, value)
         return None
@@ -193,9 +197,9 @@ async def _cancel(question: PeerQuestion, signed: SignedQuestion) -> None:
     for attempt in range(MAX_LOST_CONNECTIONS):
         try:
             raw = await database.run(questions.signed_about, signed, Intent.CANCEL, {})
-            async with LINES[question.protocol](question, signed) as line:
-                await line.tell(raw)
-        except LineLost:
+            async with CONNECTIONS[question.protocol](question, signed) as connection:
+                await connection.tell(raw)
+        except ConnectionLost:
             await asyncio.sleep(PAUSE_SECONDS * 2**attempt)
         except (PeerRefusal, EnvelopeError, TimeoutError) as error:
             logger.info("an answer of %s was not cancelled: %s", signed.receiver, error)

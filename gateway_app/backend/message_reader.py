@@ -15,10 +15,10 @@ import msgspec
 import uamp
 from chat_app.log import history
 from chat_app.members import membership
-from gateway_app.doors.agents.agent_directory import reader_of
-from gateway_app.doors.content_links import content_link
-from gateway_app.doors.responses import stored_of
-from gateway_app.shapes.protocol_presentation import (
+from gateway_app.backend.agents.agent_directory import reader_of
+from gateway_app.backend.content_links import content_link
+from gateway_app.backend.responses import stored_of
+from gateway_app.types.protocol_presentation import (
     ExampleQuestion,
     FinishedAnswer,
     PresentedMessage,
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from django.http import HttpRequest
 
     from chat_app.log.history import LoggedEvent, LoggedMessage
-    from gateway_app.shapes.stored_response import StoredResponse
+    from gateway_app.types.stored_response import StoredResponse
     from sessions_app.returning.past_responses import PastResponse
     from uamp.events import Event
 

@@ -1,6 +1,6 @@
 """Every way to a stored session, response, task or thread, each as one call by its id.
 
-A door returns what the client is shown. The text is that of `Stored`, or, at a door that shows no
+A read returns what the client is shown. The text is that of `Stored`, or, at a read that shows no
 text, the mark that only a client who is let in receives.
 """
 
@@ -134,7 +134,7 @@ def _read(
     return text
 
 
-# --- The doors ---
+# --- The reads ---
 
 
 def http(
@@ -145,7 +145,7 @@ def http(
     body: Callable[[Stored], Any] | None = None,
     **headers: str,
 ) -> Callable[[Stored], str]:
-    """Return a door of one request; the path and the headers name fields of Stored."""
+    """Return a read of one request; the path and the headers name fields of Stored."""
 
     def ask(at: Stored) -> str:
         all_headers = {**HEADERS, **at.headers}
@@ -175,7 +175,7 @@ def rpc(method: str, **params: Any) -> Callable[[Stored], Any]:
 
 
 def tasks(method: str, agent: str = "echo", until: str = SECRET, **params: Any) -> Any:
-    """Return a door of A2A's JSON-RPC; methods with a slash are of 0.3."""
+    """Return a read of A2A's JSON-RPC; methods with a slash are of 0.3."""
     version = {"A2A_Version": "0.3"} if "/" in method else {}
     return http("POST", f"/agents/{agent}/a2a", until=until, body=rpc(method, **params), **version)
 
@@ -260,8 +260,8 @@ def responses_socket(at: Stored) -> str:
         return "".join(frames)
 
 
-# Each door with the text that it shows to those who may enter, SECRET unless it shows no text.
-DOORS: Final[dict[str, tuple[Callable[[Stored], str], str]]] = {
+# Each read with the text that it shows to those who may enter, SECRET unless it shows no text.
+READS: Final[dict[str, tuple[Callable[[Stored], str], str]]] = {
     "UAMP socket": (socket, SECRET),
     "UAMP stream": (
         http("GET", "/events/stream", X_Session_ID="{at.session}"),
@@ -364,7 +364,7 @@ DOORS: Final[dict[str, tuple[Callable[[Stored], str], str]]] = {
         TOKEN,
     ),
     "/tasks": (http("GET", f"{AGENT}/tasks/{{at.task}}"), SECRET),
-    # Those that end something come last: a control of another door needs what they end.
+    # Those that end something come last: a control of another read needs what they end.
     "A2A CancelTask": (
         tasks("CancelTask", "live", "TASK_STATE_CANCELED", id="{at.live_task}"),
         "TASK_STATE_CANCELED",

@@ -14,13 +14,13 @@ from agents_app import editing
 from agents_app.models import Agent
 from agents_app.outbound.rules import Policy, check_url
 from federation_app import own_names
-from federation_app.asking import conversation, questions
 from federation_app.envelope.members.reading import envelope_of
 from federation_app.envelope.signatures.signature import verify_signature
 from federation_app.envelope.streams.deltas import DIGEST_TYPE
 from federation_app.exchange import replies
 from federation_app.models import EnvelopeStream, Peer, PeerKey, PeerTrust, ReceivedEnvelope
 from federation_app.peers import registry
+from federation_app.remote_agents import conversation, questions
 from sessions_app.models import Response
 from tests.agents_app.remote.remote_agents import remote_agent
 from tests.client import wait_until

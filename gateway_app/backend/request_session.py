@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     import uamp
-    from gateway_app.shapes.client_turn import ClientTurn
+    from gateway_app.types.client_turn import ClientTurn
     from sessions_app.connection.client_connection import ClientConnection
     from sessions_app.transports.http_exchange import HttpExchange
 

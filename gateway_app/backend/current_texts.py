@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gateway_app.shapes.message_origins import CurrentTexts
+from gateway_app.types.message_origins import CurrentTexts
 from sessions_app import database
 from sessions_app.returning import past_responses
 

@@ -1,0 +1,1 @@
+"""Reads of agents for the other modules of the backend, and client secrets."""

@@ -1,1 +1,0 @@
-"""Reads of agents for the other doors, and client secrets."""
