@@ -205,7 +205,7 @@ class ReceivedEnvelope(models.Model):
 class Guest(models.Model):
     """A person of a peer, with the account that has their memberships and messages here.
 
-    No one can sign in to that account, whose username is the person's whole name, `name@host`. The
+    No one can sign in to that account, whose username is the person's full name, `name@host`. The
     peer knows the person by `remote_id`: a name may change, and may become someone else's.
     """
 

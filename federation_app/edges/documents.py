@@ -68,8 +68,8 @@ async def hub(request: HttpRequest) -> HttpResponseBase:
     """Return the hub: its child manifests, the keys and the trusted peers."""
     # Refuse before anything is cached if the server has no name.
     own_names.own_identity()
-    stored = kept_hub.fresh()
-    document, jws = await database.run(kept_hub.read) if stored is None else stored
+    stored = cached_hub.fresh()
+    document, jws = await database.run(cached_hub.read) if stored is None else stored
     return _signed(request, document, jws, HUB_MEDIA_TYPE)
 
 
@@ -138,7 +138,7 @@ def _hub() -> tuple[AgentHub, str]:
     return document, signed_document(document, signer, type_=HUB_TYPE)
 
 
-kept_hub: Final = CachedDocument(_hub, seconds=HUB_SECONDS)
+cached_hub: Final = CachedDocument(_hub, seconds=HUB_SECONDS)
 
 
 def _signed(

@@ -251,7 +251,7 @@ def stream_row(stream_pk: int) -> EnvelopeStream | None:
     return EnvelopeStream.objects.filter(pk=stream_pk).first()
 
 
-def begun(stream: EnvelopeStream, response_id: str) -> None:
+def record_response(stream: EnvelopeStream, response_id: str) -> None:
     """Record which response answers a stream."""
     stream.response_id = response_id
     EnvelopeStream.objects.filter(pk=stream.pk).update(response_id=response_id)

@@ -90,10 +90,10 @@ async def begun_by_another(received: ReceivedEnvelope, stream: EnvelopeStream) -
         if row.response_id or timezone.now() - received.created_at > ABANDONED:
             return row
         await asyncio.sleep(LOOK_SECONDS)
-    raise under_way()
+    raise _still_processed()
 
 
-def under_way() -> EnvelopeError:
+def _still_processed() -> EnvelopeError:
     """Return the error for a repeat of an envelope that is still being processed."""
     return EnvelopeError(EnvelopeCode.BUSY, "The same envelope is being processed.", retry_after=1)
 
@@ -112,7 +112,7 @@ async def _was_done(received: ReceivedEnvelope) -> bool:
         if time.monotonic() > ends_at:
             break
         await asyncio.sleep(LOOK_SECONDS)
-    raise under_way()
+    raise _still_processed()
 
 
 def _is_done(received: ReceivedEnvelope) -> bool | None:

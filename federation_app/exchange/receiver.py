@@ -284,7 +284,7 @@ class EnvelopeReceiver:
         event_id = f"env-{received.envelope_id}"
         try:
             response_id = await turn.begin(stream.session_id, session, text, event_id=event_id)
-            await database.run(admission.begun, stream, response_id)
+            await database.run(admission.record_response, stream, response_id)
         except RemoteProtocolError as error:
             await turn.close()
             await database.run(admission.forget, received)

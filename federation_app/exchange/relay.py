@@ -59,7 +59,7 @@ _ACCEPTED: Final = 202
 _MAX_RETRY: Final = 3600
 _WORD_CHARS: Final = 500
 _DELIVERIES: Final = uuid.UUID("0d9d8c8e-6f0c-4b52-9d5a-3c1f7a3e5b11")
-_under_way: Final[Counter[int]] = Counter()
+_relaying: Final[Counter[int]] = Counter()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -355,9 +355,9 @@ def _conflict(detail: str) -> EnvelopeError:
 
 
 async def _post(member: Peer, raw: bytes, relays: tuple[str, ...]) -> _Receipt:
-    if _under_way[member.pk] >= AT_ONCE:
+    if _relaying[member.pk] >= AT_ONCE:
         raise unanswered()
-    _under_way[member.pk] += 1
+    _relaying[member.pk] += 1
     headers = {"Content-Type": "application/uamp+json", **headers_of(relays)}
     try:
         async with asyncio.timeout(POST_SECONDS):
@@ -374,9 +374,9 @@ async def _post(member: Peer, raw: bytes, relays: tuple[str, ...]) -> _Receipt:
     except (aiohttp.ClientError, OSError, TimeoutError, Unreachable):
         raise unanswered() from None
     finally:
-        _under_way[member.pk] -= 1
-        if not _under_way[member.pk]:
-            del _under_way[member.pk]
+        _relaying[member.pk] -= 1
+        if not _relaying[member.pk]:
+            del _relaying[member.pk]
 
 
 async def _receipt_in(response: aiohttp.ClientResponse) -> _Receipt:

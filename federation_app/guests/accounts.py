@@ -16,7 +16,7 @@ from chat_app.people.names import is_name_elsewhere
 from federation_app.envelope.errors import EnvelopeCode, EnvelopeError
 from federation_app.envelope.names.identity import identity_at, read_identity
 from federation_app.guests.contents import RemotePerson
-from federation_app.guests.names import NAME_CHARS, OWN_CHARS, WholeName, own_host, read_name
+from federation_app.guests.names import NAME_CHARS, OWN_CHARS, FullName, own_host, read_name
 from federation_app.models import Guest, Peer
 from federation_app.peers import registry
 
@@ -53,7 +53,7 @@ def peer_at(host: str) -> Peer:
         ) from None
 
 
-def own_name(peer: Peer, person: RemotePerson) -> WholeName:
+def own_name(peer: Peer, person: RemotePerson) -> FullName:
     """Return the name of a person of a peer; raises EnvelopeError unauthorized for another host."""
     name = read_name(person.name)
     if name.host != host_of(peer):
@@ -125,15 +125,15 @@ def check_new_name(name: str) -> None:
         )
 
 
-def person_here(name: WholeName) -> User | None:
-    """Return the active person of this server who has a whole name."""
+def person_here(name: FullName) -> User | None:
+    """Return the active person of this server who has a full name."""
     if name.host != own_host():
         return None
     people = User.objects.filter(is_active=True).exclude(pk__in=Guest.objects.values("user"))
     user = people.filter(username=name.name).first()
     if user is None and (ending := _PK.search(name.name)) is not None:
         user = people.filter(pk=int(ending[1])).first()
-    return user if user is not None and _whole_name(user, name.host) == str(name) else None
+    return user if user is not None and _full_name(user, name.host) == str(name) else None
 
 
 def has_guests(peer: Peer, chat_id: str) -> bool:
@@ -152,7 +152,7 @@ def is_guest(user: User) -> bool:
     return Guest.objects.filter(user=user).exists()
 
 
-def named_to(peer: Peer, users: Iterable[User]) -> list[RemotePerson]:
+def remote_people(peer: Peer, users: Iterable[User]) -> list[RemotePerson]:
     """Return people as a peer knows them: its own ones by their id there."""
     members = list(users)
     guests = {
@@ -167,11 +167,11 @@ def named_to(peer: Peer, users: Iterable[User]) -> list[RemotePerson]:
             name = user.username if "@" in user.username else f"{user.username}@{host_of(peer)}"
             names.append(RemotePerson(id=guest.remote_id, name=name))
         else:
-            names.append(RemotePerson(id=str(user.pk), name=_whole_name(user, here)))
+            names.append(RemotePerson(id=str(user.pk), name=_full_name(user, here)))
     return names
 
 
-def _whole_name(user: User, host: str) -> str:
+def _full_name(user: User, host: str) -> str:
     """Return the name of a person at a host; one that is too long ends with the person's key."""
     name, limit = user.username, min(OWN_CHARS, NAME_CHARS - len(f"@{host}"))
     if len(name) > limit:

@@ -30,7 +30,7 @@ _Title = Annotated[str, msgspec.Meta(max_length=200)]
 
 
 class RemotePerson(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A person as their server names them: an id that stays, and the whole name."""
+    """A person as their server names them: an id that stays, and the full name."""
 
     id: Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_-]{1,64}\Z")]
     name: _Name

@@ -50,11 +50,11 @@ class _Doorbell:
     # How often something became due; a delivery that has seen all ends.
     rings: int = 0
     is_looking: bool = False
-    under_way: set[int] = field(default_factory=set)
+    delivering: set[int] = field(default_factory=set)
     # When each peer last got a sign that someone types, by the monotonic clock.
     typed_at: dict[int, float] = field(default_factory=dict)
     # The peers that have yet to answer such a sign.
-    signs_under_way: set[int] = field(default_factory=set)
+    unanswered_signs: set[int] = field(default_factory=set)
 
 
 _doorbells: Final[WeakKeyDictionary[asyncio.AbstractEventLoop, _Doorbell]] = WeakKeyDictionary()
@@ -113,8 +113,8 @@ async def _look(bell: _Doorbell) -> None:
         rings = bell.rings
         bell.chats = await database.run(typing_signs.concerned_chats)
         for peer_id in await database.run(outgoing.due_peers):
-            if peer_id not in bell.under_way and len(bell.under_way) < AT_ONCE:
-                bell.under_way.add(peer_id)
+            if peer_id not in bell.delivering and len(bell.delivering) < AT_ONCE:
+                bell.delivering.add(peer_id)
                 registry.current().spawn(_deliver_to(bell, peer_id), name="deliver to a peer")
 
 
@@ -130,18 +130,18 @@ async def _deliver_to(bell: _Doorbell, peer_id: int) -> None:
                 if not await database.run(outgoing.finish, item, status, retry_after=retry_after):
                     return
     finally:
-        bell.under_way.discard(peer_id)
+        bell.delivering.discard(peer_id)
 
 
 async def _tell(bell: _Doorbell, chat_id: str, user_id: int, is_typing: bool) -> None:  # noqa: FBT001 the members of a sign
     for post in await database.run(typing_signs.signs_for, chat_id, user_id, is_typing=is_typing):
         now = time.monotonic()
         is_early = now - bell.typed_at.get(post.peer_id, -math.inf) < typing_signs.SECONDS
-        is_busy = len(bell.signs_under_way) >= SIGNS_AT_ONCE
-        if is_early or is_busy or post.peer_id in bell.signs_under_way:
+        is_busy = len(bell.unanswered_signs) >= SIGNS_AT_ONCE
+        if is_early or is_busy or post.peer_id in bell.unanswered_signs:
             continue
         bell.typed_at[post.peer_id] = now
-        bell.signs_under_way.add(post.peer_id)
+        bell.unanswered_signs.add(post.peer_id)
         registry.current().spawn(_post_sign(bell, post), name="tell a peer who types")
 
 
@@ -149,7 +149,7 @@ async def _post_sign(bell: _Doorbell, post: SignedPost) -> None:
     try:
         await _sign_threads.run(_post, post)
     finally:
-        bell.signs_under_way.discard(post.peer_id)
+        bell.unanswered_signs.discard(post.peer_id)
 
 
 def _post(post: SignedPost) -> guard.Posted | None:

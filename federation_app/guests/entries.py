@@ -66,7 +66,7 @@ def own_act(peer: Peer, entry: LoggedEvent) -> dict[str, Any] | None:
     user = _user(user_id)
     if user is None or accounts.is_guest(user):
         return None
-    (by,) = accounts.named_to(peer, [user])
+    (by,) = accounts.remote_people(peer, [user])
     return {**act, "by": by}
 
 

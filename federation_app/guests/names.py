@@ -10,13 +10,13 @@ from federation_app.envelope.errors import EnvelopeError, malformed
 from federation_app.envelope.names.identity import identity_at
 
 NAME_CHARS: Final = 150
-"""The most characters of a whole name, which has to fit into a username."""
+"""The most characters of a full name, which has to fit into a username."""
 OWN_CHARS: Final = 128
 """The most characters of the name on their server."""
 _NAME: Final = re.compile(rf"[\w.@+-]{{1,{OWN_CHARS}}}")
 
 
-class WholeName(NamedTuple):
+class FullName(NamedTuple):
     """A person's name on their server, and that server."""
 
     name: str
@@ -26,8 +26,8 @@ class WholeName(NamedTuple):
         return f"{self.name}@{self.host}"
 
 
-def read_name(text: str) -> WholeName:
-    """Parse a whole name; raises EnvelopeError malformed.
+def read_name(text: str) -> FullName:
+    """Parse a full name; raises EnvelopeError malformed.
 
     Hosts are ASCII in lower case, so that none looks like another one.
     """
@@ -38,7 +38,7 @@ def read_name(text: str) -> WholeName:
         identity = identity_at(host)
     except EnvelopeError:
         raise malformed("The name's host is not a valid host name.", detail="name") from None
-    return WholeName(name, identity.authority)
+    return FullName(name, identity.authority)
 
 
 def own_host() -> str:

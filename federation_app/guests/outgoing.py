@@ -203,7 +203,7 @@ def _holding(row: ChatMirror | ChatFollower) -> Callable[[datetime], object]:
 
 def _erasures(peer: Peer) -> Iterator[_UnknownContent]:
     for row in ErasureNotice.objects.filter(peer=peer).select_related("user").order_by("pk")[:1]:
-        (by,) = accounts.named_to(peer, [row.user])
+        (by,) = accounts.remote_people(peer, [row.user])
         done = row.delete
         yield _UnknownContent(
             intent=Intent.INFORM,
@@ -218,7 +218,7 @@ def _invitations(peer: Peer) -> Iterator[_UnknownContent]:
         rows = GuestInvitation.objects.filter(pk=row.pk, state=row.state)
         members: dict[str, Any] = {"invitation": row.invitation_id}
         refused: Callable[[int], object] = partial(_refuse, rows, InvitationState.WITHDRAWN)
-        (user,) = accounts.named_to(peer, [row.user])
+        (user,) = accounts.remote_people(peer, [row.user])
         if row.state == InvitationState.OPEN:
             intent = Intent.PROPOSE
             members |= {"chat": row.chat_id, "title": row.title, "by": user, "to": row.name}
@@ -253,7 +253,7 @@ def _turn(peer: Peer, mirror: ChatMirror, turn: Any) -> _UnknownContent:
     key = hashlib.sha256(f"{turn.session_id} {turn.event_id}".encode()).hexdigest()[:24]
     files = [describe(*file) for file in files_of(turn)]
     replies = [item["reply_to"] for item in turn.inputs if item.get("reply_to")]
-    (by,) = accounts.named_to(peer, [turn.user])
+    (by,) = accounts.remote_people(peer, [turn.user])
 
     def refused(status: int) -> None:
         queue.refuse_elsewhere(
@@ -360,12 +360,12 @@ def _entry(
         "seq": entry.seq,
         "title": title,
         "only_owners_pin": only_owners_pin,
-        "members": accounts.named_to(peer, people[:MAX_MEMBERS]),
+        "members": accounts.remote_people(peer, people[:MAX_MEMBERS]),
         "event": event,
         "files": msgspec.to_builtins(files),
     }
     if author is not None:
-        (members["author"],) = accounts.named_to(peer, [author])
+        (members["author"],) = accounts.remote_people(peer, [author])
 
     # Another place means that a guest has joined again meanwhile.
     unchanged = rows.filter(sent_seq=after)

@@ -61,7 +61,7 @@ def signs_for(chat_id: str, user_id: int, *, is_typing: bool) -> list[SignedPost
             {
                 "act": "typing",
                 "chat": homes[peer.pk],
-                "by": accounts.named_to(peer, [user])[0],
+                "by": accounts.remote_people(peer, [user])[0],
                 "is_typing": is_typing,
             },
         )

@@ -13,7 +13,7 @@ from tests.faults.cut_line import CutLine
 from tests.federation_app.peer import SERVER
 from tests.federation_app.test_asking import PROTOCOLS, own_peer
 from tests.live_server import quick_agent
-from tests.sessions_app.turn.delegation import said
+from tests.sessions_app.turn.delegation import answer_text
 
 if TYPE_CHECKING:
     from federation_app.models import Peer
@@ -58,7 +58,7 @@ def test_an_answer_is_whole_and_single_after_its_connections_were_cut(
             cut += line.cut() > 0
     line.close()
 
-    assert said(frames) == LONG
+    assert answer_text(frames) == LONG
     assert cut >= 1
     assert ReceivedEnvelope.objects.filter(intent="ask").count() == 1
     assert sorted(Response.objects.values_list("status", flat=True)) == ["completed"] * 2

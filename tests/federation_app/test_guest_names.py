@@ -73,13 +73,13 @@ def test_the_guest_has_the_name(peer: Peer, admin_client: Client) -> None:
 def test_the_longest_names_fit_into_an_account_of_a_peer(peer: Peer, settings: Any) -> None:
     settings.UAMP_FEDERATION_HOST = "chat.example"
     people = [User.objects.create(username="n" * 149 + end) for end in "ab"]
-    names = [account.name for account in accounts.named_to(peer, people)]
+    names = [account.name for account in accounts.remote_people(peer, people)]
     assert len(set(names)) == 2
     for person, name in zip(people, names, strict=True):
         assert len(name) <= 150
         # They can be invited by that name.
         assert accounts.person_here(read_name(name)) == person
     plain = User.objects.create(username="n" * 128)
-    assert accounts.named_to(peer, [plain])[0].name == f"{'n' * 128}@chat.example"
+    assert accounts.remote_people(peer, [plain])[0].name == f"{'n' * 128}@chat.example"
     # A number at the end of another name finds no one.
     assert accounts.person_here(read_name(f"n-{people[0].pk}@chat.example")) is None

@@ -245,7 +245,7 @@ def test_the_documents_agree_with_each_other(http: httpx.Client) -> None:
 def test_the_hub_is_made_once_for_many_requests(
     http: httpx.Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(documents.kept_hub, "seconds", 3600)
+    monkeypatch.setattr(documents.cached_hub, "seconds", 3600)
     hub = "/.well-known/agent-hub.json"
     # The first one makes the key, after which nothing is kept.
     assert http.get(hub).status_code == 200

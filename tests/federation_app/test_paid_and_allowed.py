@@ -26,7 +26,7 @@ from tests.sessions_app.billing.paid_agents import (
     usd,
     wallet,
 )
-from tests.sessions_app.turn.delegation import doer, to
+from tests.sessions_app.turn.delegation import doer, task_for
 from tests.sessions_app.turn.team_tools import order
 
 if TYPE_CHECKING:
@@ -191,7 +191,7 @@ def test_a_peer_pays_for_the_work_that_its_answer_delegated(
     seller.save()
     doer("boss", "seller")
     did, peer = f"{SERVER}:agents:boss", add_peer("payer.example", user=rich(alice).user)
-    task = to("seller", order(say="done"))
+    task = task_for("seller", order(say="done"))
     with Records(federated.ws) as records:
         records.send(peer.envelope(content=task, to=[did], stream_id="str-1"))
         demand = demand_of(records.receive(), did)

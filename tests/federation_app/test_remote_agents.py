@@ -28,7 +28,7 @@ from tests.federation_app.foreign_server import SAGE, Call, ForeignServer, forei
 from tests.federation_app.peer import ECHO, SERVER, ForeignPeer, Records, text_of
 from tests.live_server import shared_chat
 from tests.sessions_app.billing.paid_agents import priced
-from tests.sessions_app.turn.delegation import said
+from tests.sessions_app.turn.delegation import answer_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -91,8 +91,8 @@ def test_an_answer_of_a_peer_streams_to_the_members_of_a_chat(
     asker.ask("count to 80")
     frames = asker.until("response.done", "response.error")
     assert len([f for f in frames if f["type"] == "response.delta"]) > 1, "it streams"
-    assert "80" in said(frames)
-    assert said(reader.until("response.done")) == said(frames)
+    assert "80" in answer_text(frames)
+    assert answer_text(reader.until("response.done")) == answer_text(frames)
     stream = EnvelopeStream.objects.get()
     assert stream.receiver == f"{SERVER}:agents:slow"
     assert ReceivedEnvelope.objects.filter(intent="ask").count() == 1
@@ -163,7 +163,7 @@ def answered(text: str = "yes", **changes: Any) -> Callable[[Call], None]:
 
 def test_an_agent_of_another_server_answers(sage: ForeignServer, dial: Dial, alice: Person) -> None:
     sage.calls.append(answered())
-    assert said(question_events(dial, alice, "sage")) == "yes"
+    assert answer_text(question_events(dial, alice, "sage")) == "yes"
     (ask,) = sage.received_of("ask")
     assert (ask["from"], ask["to"]) == (SERVER, [SAGE])
     assert ask["body"]["content"].endswith("hello there")
@@ -264,7 +264,7 @@ def test_the_digest_of_a_short_answer_of_many_bytes_is_signed(
         ]
     far("envelope_http", "echo")
     monkeypatch.setattr(replies, "SIGNED_BYTES", 4)
-    assert said(question_events(dial, alice, "far")).endswith("hello there")
+    assert answer_text(question_events(dial, alice, "far")).endswith("hello there")
 
 
 @pytest.mark.usefixtures("long_answers")
@@ -272,9 +272,9 @@ def test_a_long_answer_of_a_peer_with_its_digest_is_accepted(
     far: Callable[..., Agent], sage: ForeignServer, dial: Dial, alice: Person
 ) -> None:
     far("envelope_http", "echo")
-    assert said(question_events(dial, alice, "far")).endswith("hello there")
+    assert answer_text(question_events(dial, alice, "far")).endswith("hello there")
     sage.calls.append(answered_at_length(digest("y\u00e9s")))
-    assert said(question_events(dial, alice, "sage")) == "y\u00e9s"
+    assert answer_text(question_events(dial, alice, "sage")) == "y\u00e9s"
 
 
 @pytest.mark.usefixtures("long_answers")
@@ -283,7 +283,7 @@ def test_a_long_answer_without_a_digest_is_accepted_from_its_server_alone(
 ) -> None:
     monkeypatch.setattr(questions, "is_direct", lambda *_: True)
     sage.calls.append(answered_at_length(None))
-    assert said(question_events(dial, alice, "sage")) == "y\u00e9s"
+    assert answer_text(question_events(dial, alice, "sage")) == "y\u00e9s"
     # A digest is verified wherever it came from.
     sage.calls.append(answered_at_length(digest("yes")))
     assert question_events(dial, alice, "sage")[-1]["error"]["code"] == "provider_error"
@@ -356,7 +356,7 @@ def test_a_connection_that_breaks_is_made_again_and_a_missing_delta_is_asked_for
         call.delta(stream_id, 3, "done", envelope=call.server.signed(ask, "one two three"))
 
     sage.calls += [lost_at_once, lost_in_the_middle, with_a_gap]
-    assert said(question_events(dial, alice, "sage")) == "one two three"
+    assert answer_text(question_events(dial, alice, "sage")) == "one two three"
     first, second = sage.received_of("ask")
     assert first == second, "the question is the same, byte by byte"
     (again,) = sage.received_of("subscribe")
@@ -378,7 +378,7 @@ def test_deltas_are_acknowledged_before_the_window_is_full(
         )
 
     sage.calls.append(answer)
-    assert said(question_events(dial, alice, "sage")) == "x" * 128
+    assert answer_text(question_events(dial, alice, "sage")) == "x" * 128
 
 
 def test_only_those_who_may_change_peers_make_agents_of_peers(alice: Person) -> None:

@@ -16,7 +16,7 @@ from tests.agents_app.remote.remote_agents import remote_agent
 from tests.client import wait_until
 from tests.federation_app.peer import SERVER
 from tests.journeys.product import Product, running_product
-from tests.sessions_app.turn.delegation import said
+from tests.sessions_app.turn.delegation import answer_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -112,7 +112,7 @@ def test_an_answer_streams_back_through_the_hub_and_is_cancelled_through_it(
     client.ask(WORDS)
     frames = client.until("response.done", "response.error")
     assert frames[-1]["type"] == "response.done", frames[-1]
-    assert said(frames) == WORDS
+    assert answer_text(frames) == WORDS
     assert len([frame for frame in frames if frame["type"] == "response.delta"]) > 10, "it streams"
 
     client.ask(" ".join(["slowly"] * 2000))

@@ -18,7 +18,7 @@ from tests.faults.cut_line import CutLine
 from tests.federation_app.peer import SERVER
 from tests.federation_app.test_asking import PROTOCOLS
 from tests.journeys.product import Product, running_product
-from tests.sessions_app.turn.delegation import said
+from tests.sessions_app.turn.delegation import answer_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -99,7 +99,7 @@ def test_a_conversation_is_whole_and_single_after_200_cuts(
             if deltas > due and cuts < CUTS and (ended := line.cut()):
                 cuts, due = cuts + bool(ended), deltas + BETWEEN
         assert frames[-1]["type"] == "response.done", frames[-1]
-        texts.append(said(frames))
+        texts.append(answer_text(frames))
         client.close()
     line.close()
 

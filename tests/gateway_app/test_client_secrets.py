@@ -20,7 +20,7 @@ from sessions_app.access import tickets
 from sessions_app.models import ApiKey, Session, Ticket
 from tests import factories
 from tests.sessions_app.billing.paid_agents import priced, rich, usd, wallet
-from tests.sessions_app.model_server import model_server, said
+from tests.sessions_app.model_server import model_server, text_chunks
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -162,7 +162,7 @@ def test_a_secret_allows_no_tool_call_of_its_issuer(
 def test_below_an_agent_the_issuer_chooses_the_model(
     demo: ServerAddress, web: httpx.Client, alice: Person
 ) -> None:
-    with model_server(said("The answer.")) as server:
+    with model_server(text_chunks("The answer.")) as server:
         options = {"models": ["large"]}
         server.agent("chosen", options=options)
         path = "/agents/chosen/realtime"

@@ -24,7 +24,7 @@ from tests.gateway_app.acp.test_one_shot import call as rpc
 from tests.gateway_app.ag_ui.runs import run, run_input, text_of
 from tests.sessions_app.billing.paid_agents import clean, earned, rich, usd, wallet
 from tests.sessions_app.response.approval.questions import TOOLS, asker
-from tests.sessions_app.turn.delegation import doer, to
+from tests.sessions_app.turn.delegation import doer, task_for
 from tests.sessions_app.turn.team_tools import order
 from tests.threads import thread_pool
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 __all__ = ["acp"]
 
-TASK: Final = to("paid", order(say="done"))
+TASK: Final = task_for("paid", order(say="done"))
 CALL: Final = order(call="steps", arguments={"steps": 1, "pause": 0, "journal": "/dev/null"})
 UNPAID: Final = -32402
 NOTHING: Final[list[Any]] = []
@@ -177,7 +177,7 @@ def test_the_error_of_a_failed_answer_has_what_its_delegated_work_cost(
     paid.save()
     rich(alice)
     headers = {"X-Payment-Token": payer_token(alice)}
-    body = {**_bodies(to("paid", order(words=400)))["chat/completions"], "stream": stream}
+    body = {**_bodies(task_for("paid", order(words=400)))["chat/completions"], "stream": stream}
     with thread_pool(1) as pool:
         answer = pool.submit(
             web.post, "/agents/boss/chat/completions", json=body, headers=headers, timeout=60
@@ -229,7 +229,7 @@ def test_rest_shows_the_approval_that_delegated_work_needs(
 ) -> None:
     rich(alice)
     web.put("/api/payments/approvals/asker", json={"up_to": "1"}, headers=alice.headers)
-    body = {"agent": "chief", "content": to("asker", CALL), "wait": 20}
+    body = {"agent": "chief", "content": task_for("asker", CALL), "wait": 20}
     answer = web.post("/api/v1/responses", json=body, headers=alice.headers).json()
     (demand,) = answer["responses"][0]["waiting_for"]
     assert (demand["kind"], demand["agent"]) == ("approval", "asker")
@@ -390,6 +390,8 @@ def test_a_socket_is_asked_to_allow_what_delegated_work_calls(
     client = acp("chief", alice)
     client.allows = "reject"
     session_id = client.new_session()
-    done = client.call("session/prompt", sessionId=session_id, prompt=prompt(to("asker", CALL)))
+    done = client.call(
+        "session/prompt", sessionId=session_id, prompt=prompt(task_for("asker", CALL))
+    )
     assert done["result"]["stopReason"] == "end_turn"
     assert "was not allowed by alice" in client.text()

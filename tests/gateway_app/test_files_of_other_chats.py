@@ -17,7 +17,7 @@ from tests import factories
 from tests.client import new_event, wait_until
 from tests.live_server import quick_agent, shared_chat
 from tests.sessions_app.access.scoped_keys import key_of
-from tests.sessions_app.turn.delegation import doer, to
+from tests.sessions_app.turn.delegation import doer, task_for
 from tests.sessions_app.turn.team_tools import order
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ def tool_of_a_delegate(_web: httpx.Client, dial: Dial, who: Person, chat: Chat, 
     add_participant(chat_id=chat.pk, added_by=who.user, agent_id=Agent.objects.get(name="boss").pk)
     client = dial(who)
     client.create_session(chat=chat.pk)
-    client.ask(f"@boss {to('worker', order(say='done'))}")
+    client.ask(f"@boss {task_for('worker', order(say='done'))}")
     client.until("response.done")
     present(chat, file, agent="worker")
 

@@ -22,7 +22,7 @@ from tests.live_server import Person, quick_agent, shared_chat
 from tests.realtime_vendor import realtime_vendor, tone
 from tests.sessions_app.connection.test_call_agents import END, SPEAKER, say, with_agent
 from tests.sessions_app.connection.test_calls import inside, updated
-from tests.sessions_app.turn.delegation import asked, doer, said, to
+from tests.sessions_app.turn.delegation import answer_frames, answer_text, doer, task_for
 from tests.sessions_app.turn.team_tools import order
 
 if TYPE_CHECKING:
@@ -208,6 +208,8 @@ def test_a_key_adds_its_own_agents_to_chats_only(
 def test_an_agent_delegates_as_its_owner_decided(dial: Dial, alice: Person) -> None:
     doer("boss", "worker")
     doer("worker")
-    frames = asked(dial(limited(alice, "boss")), "boss", to("worker", order(say="done")))
-    assert "done" in said(frames)
+    frames = answer_frames(
+        dial(limited(alice, "boss")), "boss", task_for("worker", order(say="done"))
+    )
+    assert "done" in answer_text(frames)
     assert answered_by() == {"boss", "worker"}

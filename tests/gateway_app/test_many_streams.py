@@ -13,7 +13,7 @@ import pytest
 from sessions_app.models import Response
 from tests.client import wait_until
 from tests.gateway_app.a2a.calls import send
-from tests.sessions_app.model_server import model_server, said
+from tests.sessions_app.model_server import model_server, text_chunks
 
 if TYPE_CHECKING:
     from pytest_django import Settings
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.any_database
 
 # Four megabytes, as long as an answer may be.
-LONG = [*[said("\N{GRINNING FACE}" * 10_000)[0]] * 99, *said("")[1:]]
+LONG = [*[text_chunks("\N{GRINNING FACE}" * 10_000)[0]] * 99, *text_chunks("")[1:]]
 
 
 def test_streams_of_one_task_count_as_connections(

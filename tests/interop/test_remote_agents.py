@@ -18,7 +18,7 @@ from tests.agents_app.remote.test_loopback import WEATHER
 from tests.client import WAIT_SECONDS, wait_until
 from tests.interop.installation import python_of
 from tests.services import free_port
-from tests.sessions_app.turn.delegation import said
+from tests.sessions_app.turn.delegation import answer_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -88,7 +88,7 @@ def test_an_agent_on_a2a_sdk(demo: ServerAddress, dial: Dial, alice: Person, pro
         client.create_session(agent="far")
         client.ask("Hello there")
         frames = client.until("response.done", "response.error")
-        assert said(frames).split() == ["Hello", "there"]
+        assert answer_text(frames).split() == ["Hello", "there"]
         assert len([frame for frame in frames if frame["type"] == "response.delta"]) > 1
 
         client.ask("please stay")
@@ -109,7 +109,7 @@ def test_an_agent_on_fasta2a(demo: ServerAddress, dial: Dial, alice: Person, pro
         client.ask("Hello there")
         frames = client.until("response.done", "response.error")
         # The kit sends the whole artifact once more at the end.
-        assert said(frames).split() == ["Hello", "there"]
+        assert answer_text(frames).split() == ["Hello", "there"]
         assert len([frame for frame in frames if frame["type"] == "response.delta"]) > 1
 
 
@@ -122,7 +122,7 @@ def test_an_agent_on_the_server_package_of_ag_ui(
         client.create_session(agent="far")
         client.ask("Hello there")
         frames = client.until("response.done", "response.error")
-        assert said(frames).split() == ["Hello", "there"]
+        assert answer_text(frames).split() == ["Hello", "there"]
         thoughts = "".join(frame["content"] for frame in frames if frame["type"] == "thinking")
         assert thoughts == "The question is short."
 
@@ -132,7 +132,10 @@ def test_an_agent_on_the_server_package_of_ag_ui(
         call = asker.until("tool.call")[-1]
         assert (call["name"], json.loads(call["arguments"])) == ("weather", {"city": "Oslo"})
         asker.send("tool.result", call_id=call["call_id"], result="4 degrees")
-        assert said(asker.until("response.done", "response.error")).split() == ["4", "degrees"]
+        assert answer_text(asker.until("response.done", "response.error")).split() == [
+            "4",
+            "degrees",
+        ]
 
 
 def test_an_agent_on_the_sdk_of_acp(demo: ServerAddress, dial: Dial, alice: Person) -> None:
@@ -142,7 +145,7 @@ def test_an_agent_on_the_sdk_of_acp(demo: ServerAddress, dial: Dial, alice: Pers
         client.create_session(agent="far")
         client.ask("Hello there")
         frames = client.until("response.done", "response.error")
-        assert said(frames).split() == ["Hello", "there"]
+        assert answer_text(frames).split() == ["Hello", "there"]
         assert "Words." in "".join(
             frame["content"] for frame in frames if frame["type"] == "thinking"
         )
@@ -164,7 +167,7 @@ def test_a_model_behind_litellm(
         client.create_session(agent="far")
         client.ask("Hello there")
         frames = client.until("response.done", "response.error")
-        assert said(frames).split() == ["Hello", "there"]
+        assert answer_text(frames).split() == ["Hello", "there"]
         assert len([frame for frame in frames if frame["type"] == "response.delta"]) > 1
         usage = frames[-1]["response"]["usage"]
         assert (usage["input_tokens"], usage["output_tokens"]) == (7, 3)

@@ -17,7 +17,7 @@ from tests import factories
 from tests.client import UampClient, new_event, output_text, text_of
 from tests.journeys.cluster import WORDS, Cluster, ask, join, running_cluster
 from tests.journeys.paying_person import PayingPerson
-from tests.sessions_app.model_server import called, model_server, said
+from tests.sessions_app.model_server import call_chunks, model_server, text_chunks
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -229,7 +229,11 @@ def test_a_batch_on_the_other_process_pays_and_brings_the_answer(
 
 
 def test_a_batch_on_the_other_process_has_what_the_client_is_asked_next(cluster: Cluster) -> None:
-    answers = called(("a", "search", "{}")), called(("b", "search", "{}")), said("Sunny")
+    answers = (
+        call_chunks(("a", "search", "{}")),
+        call_chunks(("b", "search", "{}")),
+        text_chunks("Sunny"),
+    )
     with model_server(*answers) as model:
         cluster.product.run(MODEL_AGENT.format(url=model.url))
         with cluster.socket(0, "alice", "/agents/model/uamp") as first:

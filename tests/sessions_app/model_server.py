@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 Chunk = dict[str, Any]
 
 
-def said(text: str, finish: str = "stop") -> list[Chunk]:
+def text_chunks(text: str, finish: str = "stop") -> list[Chunk]:
     """Return an answer of one text."""
     return [_choice({"content": text}), _choice({}, finish), _USAGE]
 
 
-def called(*calls: tuple[str, str, str], text: str = "") -> list[Chunk]:
+def call_chunks(*calls: tuple[str, str, str], text: str = "") -> list[Chunk]:
     """Return an answer that calls tools: ids, names and arguments."""
     tool_calls = [
         {
@@ -51,7 +51,7 @@ class ModelServer:
     """What the provider answers next, the last answer again and again, and what it was sent."""
 
     def __init__(self, *answers: list[Chunk]) -> None:
-        self.answers = list(answers) or [said("Hello")]
+        self.answers = list(answers) or [text_chunks("Hello")]
         self.requests: list[dict[str, Any]] = []
         self.url = ""
 
@@ -102,4 +102,4 @@ def model_server(*answers: list[Chunk]) -> Iterator[ModelServer]:
             join_threads([thread])
 
 
-__all__ = ["ModelServer", "called", "model_server", "said"]
+__all__ = ["ModelServer", "call_chunks", "model_server", "text_chunks"]

@@ -22,7 +22,7 @@ from tests.agents_app.admin.test_trial import (
     signed_in,
 )
 from tests.live_server import counted_rows, quick_agent
-from tests.sessions_app.model_server import model_server, said
+from tests.sessions_app.model_server import model_server, text_chunks
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,7 +50,7 @@ def ask(client: Client, agent: Agent | None = None, prompt: str = "hello", **val
 
 
 def test_the_form_is_asked_as_it_stands_and_nothing_is_saved(admin_client: Client) -> None:
-    with model_server(said("Ahoy")) as model:
+    with model_server(text_chunks("Ahoy")) as model:
         agent = model.agent(instructions="Be brief.")
         before, rows = Agent.objects.values().get(), counted_rows()
         values = {

@@ -20,7 +20,7 @@ from audit_app.models import AuditRecord
 from tests import factories
 from tests.agents_app.runtime.invalid_calls import call_tool, provider, say
 from tests.live_server import counted_rows, quick_agent
-from tests.sessions_app.model_server import model_server, said
+from tests.sessions_app.model_server import model_server, text_chunks
 from tests.threads import join_threads
 from tests.upp.wire_server import STREAM_HEAD, Exchange
 
@@ -83,7 +83,7 @@ def test_an_operator_finds_the_trial_and_asks(admin_client: Client, admin_user: 
 
 
 def test_a_probe_asks_the_model_for_one_word_and_is_recorded(admin_client: Client) -> None:
-    with model_server(said("ready")) as model:
+    with model_server(text_chunks("ready")) as model:
         agent = model.agent(tools=["csv_report"], instructions="A secret.", max_steps=5)
         page = admin_client.post(address(agent), {"probe": "1"})
     trial = page.context["trial"]

@@ -13,7 +13,7 @@ from tests.agents_app.remote.remote_agents import remote_agent
 from tests.client import Frame, wait_until
 from tests.live_server import shared_chat
 from tests.sessions_app.billing.paid_agents import clean, earned, pay, rich, wallet
-from tests.sessions_app.turn.delegation import said
+from tests.sessions_app.turn.delegation import answer_text
 
 if TYPE_CHECKING:
     from pytest_django import Settings
@@ -66,8 +66,8 @@ def test_an_answer_streams_to_the_members_of_a_chat(
     asker.ask("count to 5")
     frames = asker.until("response.done")
     assert len([f for f in frames if f["type"] == "response.delta"]) > 1, "it streams"
-    assert "5" in said(frames)
-    assert said(reader.until("response.done")) == said(frames)
+    assert "5" in answer_text(frames)
+    assert answer_text(reader.until("response.done")) == answer_text(frames)
 
 
 @pytest.mark.sampled(3)
@@ -82,7 +82,7 @@ def test_an_answer_of_a_remote_agent_is_paid(
     client.ask("hello there")
     pay(client, client.until("payment.required")[-1])
     frames = client.until("response.done")
-    assert said(frames) == "hello there"
+    assert answer_text(frames) == "hello there"
     wait_until(lambda: earned(row) == "0.25")
     assert str(wallet(alice).available) == "9.75"
     assert clean()
@@ -174,7 +174,7 @@ def test_a_tool_of_the_client_is_called_from_over_there(
     call = client.until("tool.call")[-1]
     assert call["name"] == "weather"
     client.send("tool.result", call_id=call["call_id"], result='"4 degrees"')
-    assert "4 degrees" in said(client.until("response.done"))
+    assert "4 degrees" in answer_text(client.until("response.done"))
 
 
 @pytest.mark.sampled(2)
@@ -189,4 +189,4 @@ def test_thoughts_are_thoughts(
     frames = client.until("response.done")
     thoughts = "".join(f["content"] for f in frames if f["type"] == "thinking")
     assert "The question" in thoughts
-    assert "The question" not in said(frames)
+    assert "The question" not in answer_text(frames)

@@ -23,7 +23,7 @@ from tests.sessions_app.billing.paid_agents import (
     usd,
     wallet,
 )
-from tests.sessions_app.turn.delegation import said
+from tests.sessions_app.turn.delegation import answer_text
 
 if TYPE_CHECKING:
     import httpx
@@ -61,7 +61,7 @@ def test_an_answer_is_paid_on_both_servers(
     client.ask("hello there")
     pay(client, client.until("payment.required")[-1])
     frames = client.until("response.done", "response.error")
-    assert said(frames) == "hello there"
+    assert answer_text(frames) == "hello there"
 
     wait_until(lambda: earned(paid) == "0.02")
     assert budget(web, bob) == {"left": "0.48", "held": "0", "spent": "0.02"}

@@ -16,7 +16,7 @@ from agents_app.models import Agent
 from agents_app.remote.protocols import uamp_socket
 from tests.agents_app.remote.remote_agents import remote_agent
 from tests.agents_app.remote.test_loopback import states_of
-from tests.sessions_app.turn.delegation import said
+from tests.sessions_app.turn.delegation import answer_text
 from tests.threads import join_threads
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def test_the_session_is_resumed_and_the_answer_is_whole(
         client = dial(alice)
         client.create_session(agent="far")
         client.ask("count")
-        text = said(client.until("response.done", "response.error"))
+        text = answer_text(client.until("response.done", "response.error"))
         assert relay.was_cut == cuts
     numbers = [int(number) for number in re.findall(r"[0-9]+", text)]
     assert numbers == list(range(1, 201)), "nothing is missing, and nothing came twice"

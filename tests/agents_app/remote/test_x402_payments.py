@@ -18,7 +18,7 @@ from tests.agents_app.remote.remote_agents import failure, remote_agent, request
 from tests.agents_app.remote.test_loopback import far
 from tests.client import wait_until
 from tests.sessions_app.billing.paid_agents import clean, earned, pay, priced, rich, wallet
-from tests.sessions_app.turn.delegation import said
+from tests.sessions_app.turn.delegation import answer_text
 from tests.upp.wire_server import STREAM_HEAD, Exchange, serve
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def test_an_answer_over_http_is_paid_on_both_servers(
     client.ask("hello there")
     pay(client, client.until("payment.required")[-1])
     frames = client.until("response.done", "response.error")
-    assert said(frames) == "hello there"
+    assert answer_text(frames) == "hello there"
 
     wait_until(lambda: earned(dear) == "0.02")
     wait_until(lambda: budget(web, bob) == {"left": "0.48", "held": "0", "spent": "0.02"})

@@ -104,4 +104,4 @@ def test_a_sender_and_a_member_have_their_limits(
         assert outcome(post(http, to_member(sender))) == (503, "5.04")
         until.set()
         assert first.result(30).status_code == 202
-    assert not relay._under_way
+    assert not relay._relaying

@@ -9,7 +9,7 @@ import pytest
 
 from tests.gateway_app.anthropic.requests import frames_of, message_of
 from tests.gateway_app.completions.requests import PIXEL
-from tests.sessions_app.model_server import called, model_server, said
+from tests.sessions_app.model_server import call_chunks, model_server, text_chunks
 
 if TYPE_CHECKING:
     import httpx
@@ -106,7 +106,7 @@ def send(
 
 def test_a_turn_of_claude_code_uses_its_tools(web: httpx.Client, alice: Person) -> None:
     calls = (("c1", "Bash", '{"command":"ls"}'), ("c2", "Read", '{"file_path":"a.png"}'))
-    with model_server(called(*calls, text="I look."), said("It is mended.")) as model:
+    with model_server(call_chunks(*calls, text="I look."), text_chunks("It is mended.")) as model:
         model.agent()
         first = message_of(frames_of(send(web, request(), alice)))
         thought = {"type": "thinking", "thinking": "Look first", "signature": "c2ln"}
@@ -149,7 +149,7 @@ def test_a_turn_of_claude_code_uses_its_tools(web: httpx.Client, alice: Person) 
 
 
 def test_the_small_requests_of_claude_code_are_answered(web: httpx.Client, alice: Person) -> None:
-    with model_server(said('{"title": "Mend"}')) as model:
+    with model_server(text_chunks('{"title": "Mend"}')) as model:
         model.agent()
         quota = {
             "model": "claude-haiku-4-5",

@@ -21,7 +21,7 @@ from tests.gateway_app.anthropic.requests import (
 )
 from tests.gateway_app.completions.requests import PIXEL
 from tests.live_server import shared_chat
-from tests.sessions_app.model_server import called, model_server, said
+from tests.sessions_app.model_server import call_chunks, model_server, text_chunks
 from uamp import events as ev
 
 if TYPE_CHECKING:
@@ -151,7 +151,7 @@ def test_everything_that_a_request_says_reaches_the_model(web: httpx.Client, ali
         "metadata": {"user_id": "u"},
         "max_tokens": 77,
     }
-    with model_server(said("Done")) as model:
+    with model_server(text_chunks("Done")) as model:
         model.agent()
         answer = ask(web, "model", body, alice)
         assert answer.status_code == 200, answer.text
@@ -176,7 +176,7 @@ def test_everything_that_a_request_says_reaches_the_model(web: httpx.Client, ali
 
 def test_a_number_in_a_call_keeps_its_digits(web: httpx.Client) -> None:
     arguments = '{"n": 123456789012345678901234567890, "m": 9007199254740993}'
-    with model_server(called(("a", "search", arguments))) as model:
+    with model_server(call_chunks(("a", "search", arguments))) as model:
         model.agent()
         block = ask(web, "model", {**HELLO, "tools": [SEARCH]}).json()["content"][0]
         frames = frames_of(ask(web, "model", {**HELLO, "tools": [SEARCH], "stream": True}))

@@ -17,7 +17,7 @@ from tests.gateway_app.completions.requests import (
     deltas_of,
     text_of,
 )
-from tests.sessions_app.model_server import called, model_server, said
+from tests.sessions_app.model_server import call_chunks, model_server, text_chunks
 
 if TYPE_CHECKING:
     import httpx
@@ -73,7 +73,7 @@ def test_a_call_of_a_client_tool_ends_the_answer_and_comes_back_with_its_result(
 
 
 def test_several_calls_have_their_places(web: httpx.Client) -> None:
-    with model_server(called(("a", "search", "{}"), ("b", "search", '{"n": 1}'))) as model:
+    with model_server(call_chunks(("a", "search", "{}"), ("b", "search", '{"n": 1}'))) as model:
         model.agent()
         deltas, _ = streamed(ask(web, "model", {**HELLO, "tools": [SEARCH], "stream": True}))
 
@@ -106,7 +106,7 @@ def test_all_roles_and_parts_reach_the_model(web: httpx.Client, alice: Person) -
         {"role": "assistant", "content": None, "refusal": "No."},
         {"role": "user", "content": [{"type": "text", "text": "Look"}, PICTURE]},
     ]
-    with model_server(said("A dot")) as model:
+    with model_server(text_chunks("A dot")) as model:
         model.agent()
         answer = ask(web, "model", {"messages": messages}, alice)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.gateway_app.completions.requests import HELLO, SEARCH, ask
-from tests.sessions_app.model_server import model_server, said
+from tests.sessions_app.model_server import model_server, text_chunks
 
 if TYPE_CHECKING:
     import httpx
@@ -132,7 +132,7 @@ def test_ignored_fields_change_nothing(web: httpx.Client) -> None:
 
 
 def test_used_fields_reach_the_model_or_shape_the_answer(web: httpx.Client, alice: Person) -> None:
-    with model_server(said('{"n": 1}')) as model:
+    with model_server(text_chunks('{"n": 1}')) as model:
         model.agent()
         for name in of("used"):
             body = {**HELLO, **BESIDE.get(name, {}), name: FIELDS[name]}
@@ -152,7 +152,7 @@ def _essence(value: Any) -> Any:
 
 
 def test_the_answer_has_the_form_that_was_asked_for(web: httpx.Client) -> None:
-    with model_server(said("no"), said('{"n": 1}')) as model:
+    with model_server(text_chunks("no"), text_chunks('{"n": 1}')) as model:
         model.agent()
         answer = ask(web, "model", {**HELLO, "response_format": FIELDS["response_format"]})
 

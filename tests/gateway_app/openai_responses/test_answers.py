@@ -21,7 +21,7 @@ from tests.gateway_app.openai_responses.requests import (
     text_of_deltas,
 )
 from tests.live_server import shared_chat
-from tests.sessions_app.model_server import called, model_server, said
+from tests.sessions_app.model_server import call_chunks, model_server, text_chunks
 
 if TYPE_CHECKING:
     import httpx
@@ -113,8 +113,10 @@ def test_what_the_servers_tools_said_stays_in_the_conversation(
 ) -> None:
     tool = "tests.sessions_app.billing.test_token_payments.weigh"
     settings.UAMP_SERVER_TOOLS = [*settings.UAMP_SERVER_TOOLS, tool]
-    mixed = called(("a", "weigh", '{"query": "words"}'), ("b", "search", "{}"), text="Let me look.")
-    with model_server(mixed, said("Sunny")) as model:
+    mixed = call_chunks(
+        ("a", "weigh", '{"query": "words"}'), ("b", "search", "{}"), text="Let me look."
+    )
+    with model_server(mixed, text_chunks("Sunny")) as model:
         model.agent(tools=["weigh"])
         first = respond(web, "model", {"tools": [SEARCH]}, alice).json()
         message, call = first["output"]
@@ -153,7 +155,7 @@ def test_items_of_all_kinds_reach_the_model(web: httpx.Client, alice: Person) ->
         },
         {"role": "user", "content": [{"type": "input_text", "text": "Look"}, PICTURE, document]},
     ]
-    with model_server(said("A dot")) as model:
+    with model_server(text_chunks("A dot")) as model:
         model.agent()
         answer = respond(web, "model", {"input": items, "tools": [SEARCH]}, alice)
 
@@ -196,7 +198,7 @@ def test_a_failure_is_an_error_an_event_and_a_state(web: httpx.Client, alice: Pe
 
 @pytest.mark.parametrize("stream", [False, True])
 def test_an_answer_that_was_cut_is_incomplete(web: httpx.Client, *, stream: bool) -> None:
-    with model_server(said("A long", finish="length")) as model:
+    with model_server(text_chunks("A long", finish="length")) as model:
         model.agent()
         answer = respond(web, "model", {"stream": stream})
 

@@ -11,7 +11,7 @@ from chat_app.models import Message, Participant
 from gateway_app.openai_responses import service
 from tests.gateway_app.openai_responses.requests import SEARCH, read, respond, result, text_of
 from tests.live_server import shared_chat
-from tests.sessions_app.model_server import called, model_server, said
+from tests.sessions_app.model_server import call_chunks, model_server, text_chunks
 
 if TYPE_CHECKING:
     import httpx
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 def test_a_chain_is_one_chat_with_the_conversation_of_its_own(
     web: httpx.Client, alice: Person
 ) -> None:
-    with model_server(said("One"), said("Two"), said("Three")) as model:
+    with model_server(text_chunks("One"), text_chunks("Two"), text_chunks("Three")) as model:
         model.agent()
         first = respond(web, "model", {"input": "a", "instructions": "Be kind."}, alice)
         more = {"previous_response_id": first.json()["id"]}
@@ -59,7 +59,9 @@ def test_a_chain_is_one_chat_with_the_conversation_of_its_own(
 def test_a_chain_has_no_deleted_message_and_edited_ones_as_they_are(
     web: httpx.Client, alice: Person
 ) -> None:
-    with model_server(*(said(word) for word in ("One", "Two", "Three", "Four", "Five"))) as model:
+    with model_server(
+        *(text_chunks(word) for word in ("One", "Two", "Three", "Four", "Five"))
+    ) as model:
         model.agent()
         first = respond(web, "model", {"input": "a"}, alice).json()
         second = respond(
@@ -94,8 +96,8 @@ def test_a_chain_has_no_deleted_message_and_edited_ones_as_they_are(
 def test_a_deleted_answer_that_called_functions_is_not_restored(
     web: httpx.Client, alice: Person
 ) -> None:
-    calling = called(("call_1", "search", "{}"), text="The word is plover.")
-    with model_server(calling, said("Two"), said("Three")) as model:
+    calling = call_chunks(("call_1", "search", "{}"), text="The word is plover.")
+    with model_server(calling, text_chunks("Two"), text_chunks("Three")) as model:
         model.agent()
         first = respond(web, "model", {"tools": [SEARCH]}, alice).json()
         call = next(item for item in first["output"] if item["type"] == "function_call")

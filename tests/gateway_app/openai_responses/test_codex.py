@@ -12,7 +12,7 @@ from gateway_app.openai_responses.tools import ClientTools, custom_input
 from sessions_app.models import Response
 from tests.gateway_app.completions.requests import PIXEL
 from tests.gateway_app.openai_responses.requests import events_of, read, respond, text_of
-from tests.sessions_app.model_server import called, model_server, said
+from tests.sessions_app.model_server import call_chunks, model_server, text_chunks
 
 if TYPE_CHECKING:
     import httpx
@@ -124,7 +124,7 @@ def test_a_turn_of_codex_calls_its_tools(web: httpx.Client, alice: Person) -> No
         ("call_2", "apply_patch", json.dumps({"input": patch})),
         ("call_3", "mcp__shop__look_up", '{"order":"7"}'),
     )
-    with model_server(called(*calls), said("It is mended.")) as model:
+    with model_server(call_chunks(*calls), text_chunks("It is mended.")) as model:
         model.agent()
         first = events_of(respond(web, "model", request(), alice, **HEADERS))
         shell, custom, order = done(first)
@@ -188,7 +188,9 @@ def test_a_turn_of_codex_calls_its_tools(web: httpx.Client, alice: Person) -> No
 
 
 def test_a_response_shows_its_tools_as_they_were_sent(web: httpx.Client, alice: Person) -> None:
-    with model_server(called(("c1", "apply_patch", '{"input": "x"}')), said("ok")) as model:
+    with model_server(
+        call_chunks(("c1", "apply_patch", '{"input": "x"}')), text_chunks("ok")
+    ) as model:
         model.agent()
         body = request(
             store=True, stream=False, tool_choice={"type": "custom", "name": PATCH["name"]}

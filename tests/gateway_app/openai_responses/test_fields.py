@@ -10,7 +10,7 @@ import pytest
 
 from tests.gateway_app.openai_responses.requests import SEARCH, events_of, respond, text_of
 from tests.live_server import shared_chat
-from tests.sessions_app.model_server import model_server, said
+from tests.sessions_app.model_server import model_server, text_chunks
 
 if TYPE_CHECKING:
     import httpx
@@ -145,7 +145,7 @@ def test_ignored_fields_change_nothing(web: httpx.Client) -> None:
 
 
 def test_used_fields_reach_the_model(web: httpx.Client, alice: Person) -> None:
-    with model_server(said('{"n": 1}')) as model:
+    with model_server(text_chunks('{"n": 1}')) as model:
         model.agent()
         for name, members in SENT.items():
             answer = respond(web, "model", {**BESIDE.get(name, {}), name: FIELDS[name]}, alice)
@@ -160,7 +160,7 @@ def test_used_fields_are_repeated_in_the_answer(web: httpx.Client, alice: Person
     repeated = "instructions max_output_tokens metadata parallel_tool_calls store temperature text"
     names = [*repeated.split(), "tool_choice", "top_p"]
     body = {name: FIELDS[name] for name in names}
-    with model_server(said('{"n": 1}')) as model:
+    with model_server(text_chunks('{"n": 1}')) as model:
         model.agent()
         response = respond(web, "model", {**body, "tools": [SEARCH]}, alice).json()
         assert "Be kind." in str(model.last["messages"][0])
@@ -178,7 +178,7 @@ def test_used_fields_are_repeated_in_the_answer(web: httpx.Client, alice: Person
 
 
 def test_the_answer_has_the_form_that_was_asked_for(web: httpx.Client) -> None:
-    with model_server(said("no"), said('{"n": 1}')) as model:
+    with model_server(text_chunks("no"), text_chunks('{"n": 1}')) as model:
         model.agent()
         answer = respond(web, "model", {"text": {"format": FORMAT}}).json()
 

@@ -18,7 +18,7 @@ from tests.gateway_app.openai_responses.requests import SEARCH, read, respond, t
 from tests.live_server import shared_chat
 from tests.sessions_app.billing.paid_agents import priced, rich, token_of, usd
 from tests.sessions_app.response.approval.questions import TOOLS, asker, task
-from tests.sessions_app.turn.delegation import doer, to
+from tests.sessions_app.turn.delegation import doer, task_for
 from tests.sessions_app.turn.team_tools import order
 from upp.providers.scripted import Step, Text
 
@@ -272,7 +272,7 @@ def test_an_answer_whose_delegated_work_has_to_be_paid_ends_with_an_error(
     doer("paid", pricing={"per_answer": "0.25"})
     rich(alice)
     with responses(demo, alice) as client:
-        last = client.ask(input=to("paid", order(say="done")), model="boss")
+        last = client.ask(input=task_for("paid", order(say="done")), model="boss")
         assert (last["type"], last["code"]) == ("error", "payment_required")
         work = Response.objects.get(agent__name="paid")
         assert last["demand"]["response_id"] == work.pk

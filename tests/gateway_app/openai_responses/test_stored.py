@@ -25,7 +25,7 @@ from tests.gateway_app.openai_responses.requests import (
     text_of,
 )
 from tests.live_server import shared_chat
-from tests.sessions_app.model_server import model_server, said
+from tests.sessions_app.model_server import model_server, text_chunks
 from tests.threads import thread_pool
 
 if TYPE_CHECKING:
@@ -165,7 +165,7 @@ def test_a_picture_stays_in_the_conversation(
 ) -> None:
     who = alice if is_known else None
     question = [{"role": "user", "content": [{"type": "input_text", "text": "Look"}, PICTURE]}]
-    with model_server(said("A dot")) as model:
+    with model_server(text_chunks("A dot")) as model:
         model.agent()
         first = respond(web, "model", {"input": question}, who)
         more = {"previous_response_id": first.json()["id"], "input": "And now?"}

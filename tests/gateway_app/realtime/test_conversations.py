@@ -18,7 +18,7 @@ from tests.gateway_app.realtime.client import (
     text_of,
     types_of,
 )
-from tests.sessions_app.model_server import called, model_server, said
+from tests.sessions_app.model_server import call_chunks, model_server, text_chunks
 
 if TYPE_CHECKING:
     from tests.conftest import ServerAddress
@@ -33,7 +33,7 @@ pytestmark = pytest.mark.any_database
 def test_a_session_and_a_response_set_what_the_model_gets(
     realtime: Realtime, alice: Person
 ) -> None:
-    with model_server(said("One"), said("Two")) as model:
+    with model_server(text_chunks("One"), text_chunks("Two")) as model:
         model.agent()
         client = realtime("agents/model/realtime", alice)
         client.ask(
@@ -66,7 +66,7 @@ def test_a_session_and_a_response_set_what_the_model_gets(
 
 
 def test_items_are_inserted_found_and_deleted(realtime: Realtime, alice: Person) -> None:
-    with model_server(said("One")) as model:
+    with model_server(text_chunks("One")) as model:
         model.agent()
         client = realtime("realtime?model=model", alice)
         first = client.say("Second", id="item_a")
@@ -90,7 +90,7 @@ def test_items_are_inserted_found_and_deleted(realtime: Realtime, alice: Person)
 
 
 def test_a_picture_reaches_the_model(realtime: Realtime, alice: Person) -> None:
-    with model_server(said("Red")) as model:
+    with model_server(text_chunks("Red")) as model:
         model.agent()
         client = realtime("realtime?model=model", alice)
         parts = [{"type": "input_text", "text": "See"}, picture()]
@@ -109,7 +109,8 @@ def test_calls_in_a_row_are_one_message_and_results_follow(
     realtime: Realtime, alice: Person
 ) -> None:
     with model_server(
-        called(("one", "search", "{}"), ("two", "search", "{}"), text="Wait."), said("Done")
+        call_chunks(("one", "search", "{}"), ("two", "search", "{}"), text="Wait."),
+        text_chunks("Done"),
     ) as model:
         model.agent()
         client = realtime("realtime?model=model", alice)

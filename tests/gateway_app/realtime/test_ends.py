@@ -13,7 +13,7 @@ from payments_app.tokens import issuance
 from sessions_app.models import Response, Session
 from tests.gateway_app.realtime.client import END, GA, Realtime, text_of, types_of
 from tests.sessions_app.billing.paid_agents import priced, rich, usd
-from tests.sessions_app.model_server import model_server, said
+from tests.sessions_app.model_server import model_server, text_chunks
 
 if TYPE_CHECKING:
     import httpx
@@ -151,7 +151,7 @@ def test_an_answer_that_is_written_anew_is_a_further_item(
 def test_items_are_what_their_messages_are_now(
     realtime: Realtime, web: httpx.Client, alice: Person
 ) -> None:
-    with model_server(said("plover"), said("Two"), said("Three")) as model:
+    with model_server(text_chunks("plover"), text_chunks("Two"), text_chunks("Three")) as model:
         model.agent()
         client = realtime("v1/realtime?model=model", alice)
         question = client.say("kestrel")

@@ -26,7 +26,7 @@ from tests.live_server import quick_agent, shared_chat
 from tests.sessions_app.billing.paid_agents import clean, earned, priced, rich, usd
 from tests.sessions_app.connected.daemons import Daemon, token_for
 from tests.sessions_app.process.server_processes import Server, killable, prepared
-from tests.sessions_app.turn.delegation import doer, said, to
+from tests.sessions_app.turn.delegation import answer_text, doer, task_for
 from tests.sessions_app.turn.team_tools import order
 from upp.providers.scripted import Pause, Step, Text
 
@@ -194,7 +194,7 @@ def test_delegated_work_and_its_tool_stop_with_the_answer(
     client = dial(alice)
     client.create_session(agent="boss")
     arguments = {"steps": 400, "pause": 0.05, "journal": str(journal)}
-    client.ask(to("worker", order(call="steps", arguments=arguments)))
+    client.ask(task_for("worker", order(call="steps", arguments=arguments)))
     wait_until(journal.exists)
     revoke_the_key(None, alice)
     assert client.until(*TERMINAL)[-1]["error"]["code"] == "unauthorized"
@@ -211,10 +211,10 @@ def test_an_agent_that_is_switched_off_ends_its_work_for_another_one(
     doer("worker")
     client = dial(alice)
     client.create_session(agent="boss")
-    client.ask(to("worker", order(words=2000)))
+    client.ask(task_for("worker", order(words=2000)))
     wait_until(lambda: Response.objects.filter(agent__name="worker").exclude(text="").exists())
     Agent.objects.filter(name="worker").update(is_enabled=False)
-    assert "failed: worker could not finish: worker is switched off." in said(
+    assert "failed: worker could not finish: worker is switched off." in answer_text(
         client.until(*TERMINAL)
     )
     assert Response.objects.filter(agent__name="worker", error__code="agent_disabled").exists()

@@ -8,7 +8,7 @@ import pytest
 
 from agents_app.models import ModelProvider
 from tests import factories
-from tests.sessions_app.turn.delegation import asked, doer, said, to
+from tests.sessions_app.turn.delegation import answer_frames, answer_text, doer, task_for
 from tests.sessions_app.turn.team_tools import order
 
 if TYPE_CHECKING:
@@ -101,7 +101,10 @@ def test_a_visitor_reaches_no_closed_model_through_another_agent(
 
     def refused(who: Person | None) -> list[str]:
         task = order(say="done")
-        answers = {name: said(asked(dial(who), "boss", to(name, task))) for name in names}
+        answers = {
+            name: answer_text(answer_frames(dial(who), "boss", task_for(name, task)))
+            for name in names
+        }
         return [name for name in names if "is not available to" in answers[name]]
 
     # The owner of the agent agreed to what their private ones do for others.

@@ -23,7 +23,7 @@ from tests.client import output_text
 from tests.live_server import Person, quick_agent
 from tests.payments_app.tokens.issued_tokens import issue as issue_payment_token
 from tests.sessions_app.billing.paid_agents import rich
-from tests.sessions_app.turn.delegation import asked, doer, said, to
+from tests.sessions_app.turn.delegation import answer_frames, answer_text, doer, task_for
 from tests.sessions_app.turn.team_tools import order
 
 if TYPE_CHECKING:
@@ -190,7 +190,9 @@ def test_work_that_agents_pass_on_keeps_those_who_passed_the_token_on(
     subject = {"subject_token": person_key.secret, "subject_token_type": ACCESS}
     token = ask(web, grant_type=EXCHANGE, **client, **subject).json()["access_token"]
 
-    said(asked(dial(headers=bearer(token)), "boss", to("worker", order(say="done"))))
+    answer_text(
+        answer_frames(dial(headers=bearer(token)), "boss", task_for("worker", order(say="done")))
+    )
 
     requests = Response.objects.values_list("agent__name", "request__actors")
     actors = [[f"key:{program.key.pk}", program.key.version]]

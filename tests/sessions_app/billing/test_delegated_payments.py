@@ -26,7 +26,7 @@ from tests.sessions_app.billing.paid_agents import (
     usd,
     wallet,
 )
-from tests.sessions_app.turn.delegation import doer, said, to
+from tests.sessions_app.turn.delegation import answer_text, doer, task_for
 from tests.sessions_app.turn.team_tools import order
 from upp import ToolResultMessage
 from upp.providers.scripted import Call, Pause, Reasoning, Text
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from upp import LLMRequest
     from upp.providers.scripted import Step
 
-TASK = to("paid", order(say="done"))
+TASK = task_for("paid", order(say="done"))
 
 
 @pytest.fixture
@@ -89,7 +89,7 @@ def test_who_asked_is_asked_for_the_price_of_delegated_work(
         demand["response_id"]
     ] * 2
     (ended,) = [f for f in frames if f["type"] in TERMINAL]
-    assert said([ended]) == "received: done"
+    assert answer_text([ended]) == "received: done"
     assert (str(wallet(alice).available), earned(paid)) == ("9.75", "0.25")
     # The work was asked for here: its cost counts here.
     assert charged_chats() == {created["chat"]}
@@ -103,7 +103,7 @@ def test_the_token_of_the_session_pays_for_delegated_work(
     client = dial()
     client.create_session(agent="boss", payment_token=issued.token)
     frames = client.answer(TASK)
-    assert said(frames) == "received: done"
+    assert answer_text(frames) == "received: done"
     assert "payment.required" not in types(frames)
     wait_until(lambda: earned(paid) == "0.25")
 
@@ -135,7 +135,7 @@ def test_an_approval_is_for_a_question_however_often_agents_pass_work_on(
     assert str(wallet(alice).available) == "9.5"
     for demand in demands:
         client.send("response.cancel", response_id=demand["response_id"])
-    assert said(client.until(*TERMINAL)) == "spent"
+    assert answer_text(client.until(*TERMINAL)) == "spent"
     # The next question has as much again.
     client.ask("Spend.")
     client.until("payment.required")
@@ -153,7 +153,7 @@ def test_unpaid_work_is_cancelled_alone(dial: Dial, alice: Person, paid: Agent) 
     frames = client.until("payment.error")
     assert (frames[-1]["response_id"], frames[-1]["can_retry"]) == (demand["response_id"], False)
     ended = [f for f in frames if f["type"] in TERMINAL] or client.until(*TERMINAL)
-    assert said(ended[-1:]) == "failed: paid was stopped."
+    assert answer_text(ended[-1:]) == "failed: paid was stopped."
     pay(client, demand)
     assert client.until("session.error")[-1]["error"]["code"] == "payment_not_due"
     assert str(wallet(alice).available) == "10"
@@ -173,7 +173,7 @@ def test_no_other_person_cancels_delegated_work(
     assert refused["error"]["code"] == "nothing_to_cancel"
     pay(client, demand)
     (ended,) = [f for f in frames_to_the_end(client) if f["type"] in TERMINAL]
-    assert said([ended]) == "received: done"
+    assert answer_text([ended]) == "received: done"
 
 
 def test_work_that_is_not_paid_in_time_is_not_due_any_more(
@@ -242,7 +242,7 @@ def test_the_owner_of_the_chat_pays_for_delegated_work(
     owner.create_session(chat=chat.pk)
     client.create_session(chat=chat.pk)
     client.ask(TASK)
-    assert said(client.until(*TERMINAL)) == "received: done"
+    assert answer_text(client.until(*TERMINAL)) == "received: done"
     wait_until(lambda: earned(paid) == "0.25")
     assert str(wallet(alice).available) == "9.75"
     received = frames_to_the_end(owner)
@@ -263,8 +263,8 @@ def test_the_pool_of_the_chat_pays_for_delegated_work_of_any_depth(
     ledger.transfer(key="pool", debit=wallet_id, credit=pool, amount=usd("1"))
     client = dial(alice)
     client.create_session(chat=chat.pk)
-    client.ask(to("boss", TASK))
-    assert said(client.until(*TERMINAL, timeout=30)) == "received: received: done"
+    client.ask(task_for("boss", TASK))
+    assert answer_text(client.until(*TERMINAL, timeout=30)) == "received: received: done"
     wait_until(lambda: str(ledger_rows.balance(pool).available) == "0.75")
     assert charged_chats() == {chat.pk}
     assert clean()
@@ -316,5 +316,5 @@ def test_a_batch_ends_where_delegated_work_has_to_be_paid(
     )
     rest = web.post("/uamp", json=[submit], headers=alice.headers).json()
     (ended,) = [f for f in rest if f["type"] in TERMINAL]
-    assert said([ended]) == "received: done"
+    assert answer_text([ended]) == "received: done"
     wait_until(lambda: earned(paid) == "0.25")

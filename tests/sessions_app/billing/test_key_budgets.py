@@ -22,7 +22,7 @@ from tests.client import TERMINAL, wait_until
 from tests.live_server import quick_agent, shared_chat
 from tests.sessions_app.access.scoped_keys import key_of
 from tests.sessions_app.billing.paid_agents import WALLET, clean, priced, rich, usd
-from tests.sessions_app.turn.delegation import doer, to
+from tests.sessions_app.turn.delegation import doer, task_for
 from tests.sessions_app.turn.team_tools import order
 
 if TYPE_CHECKING:
@@ -183,7 +183,7 @@ def _again(asking: Asking, bob: UampClient) -> list[str]:
 def _delegated(asking: Asking, _bob: UampClient) -> list[str]:
     codes = []
     for text in ("one", "two"):
-        asking.client.ask("@boss " + to("worker", order(say=text)))
+        asking.client.ask("@boss " + task_for("worker", order(say=text)))
         codes += asking.finish()
     return codes
 

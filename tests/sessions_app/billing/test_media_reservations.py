@@ -21,7 +21,7 @@ from sessions_app.models import Response
 from tests.chat_app.contents.pdf_files import FLATE, LINES, shown, stream
 from tests.client import TERMINAL, wait_until
 from tests.sessions_app.billing.paid_agents import clean, earned, pay, priced, rich, usd
-from tests.sessions_app.model_server import model_server, said
+from tests.sessions_app.model_server import model_server, text_chunks
 from upp.conversation.turn import TokenUsage
 from upp.providers.scripted import Pause, Step, Text, Usage
 
@@ -279,7 +279,7 @@ def test_a_server_of_the_agents_own_may_count_media_that_are_smaller_than_their_
     assert len(data) < 3_000
     file = {"file": _base64(data), "filename": "a.pdf", "mime_type": "application/pdf"}
     usage = {"id": "1", "choices": [], "usage": {"prompt_tokens": counted, "completion_tokens": 1}}
-    with model_server([*said("Read.")[:-1], usage]) as model:
+    with model_server([*text_chunks("Read.")[:-1], usage]) as model:
         agent = model.agent("paid", pricing={"input_per_1k": "0.001"})
         approvals.approve(rich(alice).user.pk, agent.pk, usd("9"))
         client = dial(alice)

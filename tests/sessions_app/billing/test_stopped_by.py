@@ -13,7 +13,7 @@ from sessions_app.models import Response
 from tests.client import TERMINAL, wait_until
 from tests.live_server import Person, shared_chat
 from tests.sessions_app.billing.paid_agents import clean, priced, rich, usd, wallet
-from tests.sessions_app.turn.delegation import doer, to
+from tests.sessions_app.turn.delegation import doer, task_for
 
 if TYPE_CHECKING:
     import httpx
@@ -183,7 +183,7 @@ def test_a_payee_who_switches_off_the_agent_that_passed_work_on_is_paid_a_share_
     approvals.approve(bob.user.pk, slow.pk, usd("2"))
     client = dial(bob)
     client.create_session(chat=chat.pk)
-    client.ask(to("dear", "Count"))
+    client.ask(task_for("dear", "Count"))
     while client.until("response.delta")[-1]["delta"]["type"] != "tool_progress":
         pass
     boss.is_enabled = False

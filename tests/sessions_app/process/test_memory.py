@@ -19,7 +19,7 @@ from sessions_app.process.history import History
 from tests.client import WAIT_SECONDS
 from tests.sessions_app.response.running import Hearer, ask, open_session, process
 from tests.sessions_app.turn import team_tools
-from tests.sessions_app.turn.delegation import doer, to
+from tests.sessions_app.turn.delegation import doer, task_for
 from uamp import events as ev
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ async def test_paid_and_delegated_runs_are_freed_without_the_garbage_collector(
 ) -> None:
     session = await database.run(team_session)
     hearer = Hearer()
-    await ask(session, to("worker", team_tools.order(words=3)), hearer)
+    await ask(session, task_for("worker", team_tools.order(words=3)), hearer)
     async with asyncio.timeout(WAIT_SECONDS):
         while len(process.runs) < 2:  # noqa: ASYNC110 no event says it
             await asyncio.sleep(0.01)

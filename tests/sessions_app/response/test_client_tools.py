@@ -8,7 +8,7 @@ import pytest
 
 from sessions_app.models import ToolCall
 from tests.client import TERMINAL, Frame
-from tests.sessions_app.model_server import called, model_server, said
+from tests.sessions_app.model_server import call_chunks, model_server, text_chunks
 
 if TYPE_CHECKING:
     from pytest_django import Settings
@@ -45,7 +45,7 @@ def answered(call: Frame, result: str) -> list[dict[str, Any]]:
 def test_a_stateless_turn_ends_at_the_clients_tools(
     dial: Dial, alice: Person, *, is_known: bool
 ) -> None:
-    with model_server(called(("call_1", "search", '{"q": 1}')), said("Sunny")) as model:
+    with model_server(call_chunks(("call_1", "search", '{"q": 1}')), text_chunks("Sunny")) as model:
         model.agent()
         client = dial(alice if is_known else None)
         client.create_session(agent="model")
@@ -74,8 +74,10 @@ def test_what_the_server_did_besides_comes_back_with_the_history(
     dial: Dial, alice: Person, bob: Person, settings: Settings
 ) -> None:
     settings.UAMP_SERVER_TOOLS = [*settings.UAMP_SERVER_TOOLS, TOOL]
-    mixed = called(("a", "weigh", '{"query": "words"}'), ("b", "search", "{}"), text="Let me look.")
-    with model_server(mixed, said("Sunny")) as model:
+    mixed = call_chunks(
+        ("a", "weigh", '{"query": "words"}'), ("b", "search", "{}"), text="Let me look."
+    )
+    with model_server(mixed, text_chunks("Sunny")) as model:
         model.agent(tools=["weigh"])
         client = dial(alice)
         client.create_session(agent="model")

@@ -17,19 +17,19 @@ def doer(name: str, *delegates: str, tools: tuple[str, ...] = (), **fields: Any)
     )
 
 
-def to(agent: str, task: str, *attachments: str) -> str:
+def task_for(agent: str, task: str, *attachments: str) -> str:
     """Return the order to give a task to another agent."""
     arguments = {"agent": agent, "task": task, "attachments": list(attachments)}
     return order(call="delegate", arguments=arguments)
 
 
-def asked(client: UampClient, agent: str, text: str) -> list[Frame]:
+def answer_frames(client: UampClient, agent: str, text: str) -> list[Frame]:
     """Ask an agent in a session of its own and return the frames to the end."""
     created = client.create_session(agent=agent)
     return client.answer(text, session_id=created["session_id"])
 
 
-def said(frames: list[Frame]) -> str:
+def answer_text(frames: list[Frame]) -> str:
     """Return the text of the answer that ended."""
     assert frames[-1]["type"] == "response.done", frames[-1]
     return output_text(frames[-1])

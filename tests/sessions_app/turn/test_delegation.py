@@ -20,7 +20,7 @@ from tests.client import TERMINAL, Frame, UampClient, wait_until
 from tests.live_server import shared_chat
 from tests.sessions_app.tools.long_tools import open_gate
 from tests.sessions_app.turn import team_tools
-from tests.sessions_app.turn.delegation import asked, doer, said, to
+from tests.sessions_app.turn.delegation import answer_frames, answer_text, doer, task_for
 from tests.sessions_app.turn.team_tools import order
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def test_a_picture_goes_to_another_agent_and_what_comes_back_is_presented(
     client.send("input.image", image=picture, format="png")
     frames = client.answer("black and white, please")
 
-    assert said(frames) == "Here it is. The new picture is black and white; 60 by 40 pixels."
+    assert answer_text(frames) == "Here it is. The new picture is black and white; 60 by 40 pixels."
     deltas = [f["delta"] for f in frames if f["type"] == "response.delta"]
     (call,) = [
         d["tool_call"]
@@ -103,8 +103,10 @@ def test_the_models_read_ids_and_no_addresses(dial: Dial, alice: Person) -> None
     doer("worker")
     content = factories.content(alice.user)
     address = f"see /api/content/{content.pk}?for=p.1.&signature=abc:def and http://h/api/content/{content.pk}"
-    frames = asked(dial(alice), "boss", to("worker", order(say=address), str(content.pk)))
-    received = said(frames)
+    frames = answer_frames(
+        dial(alice), "boss", task_for("worker", order(say=address), str(content.pk))
+    )
+    received = answer_text(frames)
     assert received == f"received: see content_id {content.pk} and content_id {content.pk}"
     results = [t for t in team_tools.read if t.startswith("see ")]
     assert results
@@ -123,13 +125,17 @@ def test_contents_of_others_are_as_unknown_as_those_that_do_not_exist(
     client = dial(mallory)
     answers = []
     for content_id in (foreign, str(uuid.uuid4()), "no-uuid"):
-        received = said(asked(client, "boss", to("worker", order(say="done"), content_id)))
+        received = answer_text(
+            answer_frames(client, "boss", task_for("worker", order(say="done"), content_id))
+        )
         assert content_id in received
         answers.append(received.replace(content_id, "X"))
     assert answers == ["failed: There is no content 'X' in this chat."] * 3
     assert not Response.objects.filter(agent__name="worker").exists()
     # Whose it is may give it.
-    owners_answer = said(asked(dial(alice), "boss", to("worker", order(say="done"), foreign)))
+    owners_answer = answer_text(
+        answer_frames(dial(alice), "boss", task_for("worker", order(say="done"), foreign))
+    )
     assert owners_answer == "received: done"
 
 
@@ -138,10 +144,10 @@ def test_who_was_not_declared_is_not_asked(dial: Dial) -> None:
     doer("worker")
     doer("stranger")
     client = dial()
-    received = said(asked(client, "boss", to("stranger", order(say="done"))))
+    received = answer_text(answer_frames(client, "boss", task_for("stranger", order(say="done"))))
     assert received == "failed: There is no agent 'stranger' to delegate to. Available: worker."
     Agent.objects.filter(name="worker").update(is_enabled=False)
-    received = said(asked(client, "boss", to("worker", order(say="done"))))
+    received = answer_text(answer_frames(client, "boss", task_for("worker", order(say="done"))))
     assert received == "failed: worker is not available to the person who asks."
     assert Response.objects.count() == 2
 
@@ -151,8 +157,11 @@ def test_a_private_agent_works_for_its_owners_agents_only(dial: Dial, alice: Per
     doer("mine", "worker", owner=alice.user)
     doer("boss", "worker")
     client = dial()
-    assert said(asked(client, "mine", to("worker", order(say="done")))) == "received: done"
-    received = said(asked(client, "boss", to("worker", order(say="done"))))
+    assert (
+        answer_text(answer_frames(client, "mine", task_for("worker", order(say="done"))))
+        == "received: done"
+    )
+    received = answer_text(answer_frames(client, "boss", task_for("worker", order(say="done"))))
     assert received == "failed: worker is not available to the person who asks."
 
 
@@ -164,8 +173,8 @@ def test_no_payer_is_asked_where_a_batch_waits(dial: Dial, chain: tuple[str, ...
     doer("third", "worker")
     task = order(say="never")
     for name in reversed(chain):
-        task = to(name, task)
-    received = said(asked(dial(), "boss", task))
+        task = task_for(name, task)
+    received = answer_text(answer_frames(dial(), "boss", task))
     refused = (
         f"failed: {chain[-1]} is already waiting for this answer, so it cannot be asked."
         " Do the task yourself."
@@ -179,12 +188,12 @@ def test_work_is_passed_on_so_often_and_no_more(dial: Dial, settings: Settings) 
     for name, other in (("a1", "a2"), ("a2", "a3"), ("a3", "a4")):
         doer(name, other)
     doer("a4")
-    deep = to("a2", to("a3", to("a4", order(say="never"))))
-    assert said(asked(dial(), "a1", deep)) == (
+    deep = task_for("a2", task_for("a3", task_for("a4", order(say="never"))))
+    assert answer_text(answer_frames(dial(), "a1", deep)) == (
         "received: received: failed: Work can be passed on at most 2 times. Do the task yourself."
     )
     assert (
-        said(asked(dial(), "a2", to("a3", to("a4", order(say="deep")))))
+        answer_text(answer_frames(dial(), "a2", task_for("a3", task_for("a4", order(say="deep")))))
         == "received: received: deep"
     )
 
@@ -197,10 +206,10 @@ def test_an_answer_leads_to_so_many_others_and_no_more(dial: Dial, settings: Set
     for name, other in (("a1", "a2"), ("a2", "a3"), ("a3", "a4")):
         doer(name, other)
     doer("a4")
-    deep = to("a2", to("a3", to("a4", order(say="never"))))
-    assert said(asked(dial(), "a1", deep)) == f"received: received: {refused}"
+    deep = task_for("a2", task_for("a3", task_for("a4", order(say="never"))))
+    assert answer_text(answer_frames(dial(), "a1", deep)) == f"received: received: {refused}"
     # The limit is of one answer.
-    assert said(asked(dial(), "a1", deep)) == f"received: received: {refused}"
+    assert answer_text(answer_frames(dial(), "a1", deep)) == f"received: received: {refused}"
 
 
 @pytest.mark.parametrize(
@@ -217,7 +226,9 @@ def test_an_order_that_does_not_fit_is_reported(
 ) -> None:
     doer("boss", "worker")
     doer("worker")
-    received = said(asked(dial(), "boss", order(call="delegate", arguments=arguments)))
+    received = answer_text(
+        answer_frames(dial(), "boss", order(call="delegate", arguments=arguments))
+    )
     assert received.startswith("failed: The task was not given to an agent.")
     assert problem in received
 
@@ -232,17 +243,19 @@ def test_thoughts_of_the_other_agent_are_forwarded_unless_the_operator_says_no(
     settings.DELEGATE_FORWARD_THINKING = is_forwarded
     doer("boss", "worker")
     doer("worker")
-    frames = asked(dial(), "boss", to("worker", order(think="I ponder. ", say="Done.")))
+    frames = answer_frames(
+        dial(), "boss", task_for("worker", order(think="I ponder. ", say="Done."))
+    )
     assert progress_text(frames) == ("I ponder. Done." if is_forwarded else "Done.")
-    assert said(frames) == "received: Done."
+    assert answer_text(frames) == "received: Done."
 
 
 def test_a_deep_answer_is_forwarded_to_the_top(dial: Dial) -> None:
     doer("a1", "a2")
     doer("a2", "a3")
     doer("a3")
-    frames = asked(dial(), "a1", to("a2", to("a3", order(say="deep"))))
-    assert said(frames) == "received: received: deep"
+    frames = answer_frames(dial(), "a1", task_for("a2", task_for("a3", order(say="deep"))))
+    assert answer_text(frames) == "received: received: deep"
     assert progress_text(frames) == "received: deep"
     kinds = [f["delta"]["type"] for f in frames if f["type"] == "response.delta"]
     # All of it comes before the result.
@@ -260,7 +273,9 @@ def test_who_comes_while_they_work_sees_what_runs_and_how_far_it_is(
     client = dial(alice)
     client.create_session(chat=chat.pk)
     journal = tmp_path / "journal"
-    client.ask(f"@boss {to('worker', order(call='gated', arguments={'journal': str(journal)}))}")
+    client.ask(
+        f"@boss {task_for('worker', order(call='gated', arguments={'journal': str(journal)}))}"
+    )
     # The row is written before the frame is sent: who joins in between receives both.
     while client.until("progress")[-1]["message"] != "worker: second":
         pass
@@ -273,7 +288,7 @@ def test_who_comes_while_they_work_sees_what_runs_and_how_far_it_is(
     (reported,) = [f for f in frames if f["type"] == "progress"]
     assert (reported["target_id"], reported["message"]) == (call["id"], "worker: second")
     open_gate(journal)
-    assert said(late.until(*TERMINAL)) == "received: received: through"
+    assert answer_text(late.until(*TERMINAL)) == "received: received: through"
 
 
 # --- Ends ---
@@ -282,8 +297,8 @@ def test_who_comes_while_they_work_sees_what_runs_and_how_far_it_is(
 def test_an_agent_that_fails_leaves_what_it_had_said_and_the_other_goes_on(dial: Dial) -> None:
     doer("boss", "worker")
     doer("worker")
-    frames = asked(dial(), "boss", to("worker", order(say="Half of it.", fail=True)))
-    received = said(frames)
+    frames = answer_frames(dial(), "boss", task_for("worker", order(say="Half of it.", fail=True)))
+    received = answer_text(frames)
     assert received.startswith("failed: worker could not finish: ")
     assert received.endswith("So far it said:\n\nHalf of it.")
     assert sorted(Response.objects.values_list("agent__name", "status")) == [
@@ -308,7 +323,7 @@ def test_who_cancels_an_answer_cancels_the_work_for_it(dial: Dial) -> None:
     for name, other in (("a1", "a2"), ("a2", "a3")):
         doer(name, other)
     doer("a3")
-    text = to("a2", to("a3", order(words=200)))
+    text = task_for("a2", task_for("a3", order(words=200)))
     third = Response.objects.filter(agent__name="a3")
     ended = cancelled_while(dial(), "a1", text, until=third.exists)
     assert ended["type"] == "response.cancelled"
@@ -324,7 +339,7 @@ def test_who_cancels_an_answer_cancels_the_tools_of_the_others(dial: Dial, tmp_p
     doer("worker", tools=("steps",))
     journal = tmp_path / "journal"
     steps = {"steps": 400, "pause": 0.05, "journal": str(journal)}
-    text = to("worker", order(call="steps", arguments=steps))
+    text = task_for("worker", order(call="steps", arguments=steps))
     cancelled_while(dial(), "boss", text, until=journal.exists)
     wait_until(lambda: not ToolCall.objects.filter(status__in=ToolCall.OPEN).exists())
     assert set(ToolCall.objects.values_list("name", "status")) == {
@@ -367,14 +382,16 @@ def test_the_time_of_the_other_one_is_not_the_answers(dial: Dial, settings: Sett
     doer("boss", "worker", max_seconds=1)
     doer("worker")
     # Two seconds of words.
-    frames = asked(dial(), "boss", to("worker", order(words=40)))
-    assert said(frames).startswith("received: word0 word1 ")
+    frames = answer_frames(dial(), "boss", task_for("worker", order(words=40)))
+    assert answer_text(frames).startswith("received: word0 word1 ")
 
 
 def test_what_two_agents_use_is_counted_apart(dial: Dial) -> None:
     doer("boss", "worker")
     doer("worker")
-    asked(dial(), "boss", to("worker", order(say="one two three four five six seven")))
+    answer_frames(
+        dial(), "boss", task_for("worker", order(say="one two three four five six seven"))
+    )
     used = Response.objects.values_list("agent__name", "usage__output_tokens")
     assert dict(used) == {"worker": 7, "boss": 8}
 
@@ -388,13 +405,13 @@ def test_what_is_presented_is_in_the_answer_and_nothing_of_others_is(
     doer("shower", tools=("present",))
     content = str(factories.content(alice.user).pk)
     text = order(call="present", arguments={"content_ids": [content], "caption": "a red square"})
-    frames = asked(dial(alice), "shower", text)
-    assert said(frames) == "received: The chat sees the content now."
+    frames = answer_frames(dial(alice), "shower", text)
+    assert answer_text(frames) == "received: The chat sees the content now."
     (item,) = [i for i in frames[-1]["response"]["output"] if i["type"] == "image"]
     assert (item["content_id"], item["description"]) == (content, "a red square")
 
-    hidden = asked(dial(mallory), "shower", text)
-    assert said(hidden) == (
+    hidden = answer_frames(dial(mallory), "shower", text)
+    assert answer_text(hidden) == (
         f"failed: Nothing was shown. There is no content {content!r} in this chat."
     )
     assert [i for i in hidden[-1]["response"]["output"] if i["type"] == "image"] == []

@@ -26,7 +26,7 @@ from sessions_app.turn import delegation
 from tests.client import WAIT_SECONDS
 from tests.sessions_app.response.running import Hearer, ask, process
 from tests.sessions_app.turn import team_tools
-from tests.sessions_app.turn.delegation import doer, to
+from tests.sessions_app.turn.delegation import doer, task_for
 from uamp import events as ev
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def families() -> tuple[int, int, list[str]]:
 async def test_an_order_that_is_given_again_is_the_same_order(process: Process) -> None:
     session = await database.run(open_session)
     hearer = Hearer()
-    run = await ask(session, to("worker", team_tools.order(words=10)), hearer)
+    run = await ask(session, task_for("worker", team_tools.order(words=10)), hearer)
     async with asyncio.timeout(WAIT_SECONDS):
         while not run.waiting_calls or len(process.runs) < 2:  # noqa: ASYNC110 rows say when
             await asyncio.sleep(0.02)
@@ -106,7 +106,7 @@ async def test_the_last_words_of_the_other_agent_are_reported_before_its_result(
     cleared: list[Checkpoints] = []
     monkeypatch.setattr(Checkpoints, "forget", forget_later)
     session = await database.run(open_session)
-    await ask(session, to("worker", team_tools.order(words=3)), hearer)
+    await ask(session, task_for("worker", team_tools.order(words=3)), hearer)
     async with asyncio.timeout(WAIT_SECONDS):
         await hearer.is_over.wait()
     deltas = [json.loads(frame).get("delta", {}) for frame in hearer.frames]
@@ -135,7 +135,7 @@ async def test_work_that_was_passed_on_ends_before_the_process_does(
     monkeypatch.setattr(process.runs, "_delegate", give_later)
     session = await database.run(open_session)
     hearer = Hearer()
-    run = await ask(session, to("worker", team_tools.order(words=3)), hearer)
+    run = await ask(session, task_for("worker", team_tools.order(words=3)), hearer)
     # The order is given while the process drains already.
     await lifespan.drain()
     assert process.runs == {}

@@ -10,7 +10,7 @@ import pytest
 from chat_app.models import Message
 from sessions_app.models import Response
 from tests.client import TERMINAL, wait_until
-from tests.sessions_app.turn.delegation import asked, doer, said, to
+from tests.sessions_app.turn.delegation import answer_frames, answer_text, doer, task_for
 from tests.sessions_app.turn.team_tools import order
 
 if TYPE_CHECKING:
@@ -24,8 +24,10 @@ def test_work_goes_with_the_message_that_it_was_done_for(
     doer("boss", "middle")
     doer("middle", "worker")
     doer("worker")
-    frames = asked(dial(alice), "boss", to("middle", to("worker", order(say="a secret"))))
-    assert "a secret" in said(frames)
+    frames = answer_frames(
+        dial(alice), "boss", task_for("middle", task_for("worker", order(say="a secret")))
+    )
+    assert "a secret" in answer_text(frames)
     chat_id = Response.objects.get(pk=frames[-1]["response_id"]).chat_id
     copies = Message.objects.filter(content__contains="a secret")
     assert copies.exclude(chat_id=chat_id).count() == 4
@@ -47,7 +49,10 @@ def test_work_that_ends_after_its_message_was_deleted_goes_too(
     doer("worker")
     client = dial(alice)
     client.create_session(agent="boss")
-    client.send("input.text", text=to("middle", to("worker", order(say="a secret", words=20))))
+    client.send(
+        "input.text",
+        text=task_for("middle", task_for("worker", order(say="a secret", words=20))),
+    )
     client.send("response.create")
     running = Response.objects.filter(agent__name="worker", status="in_progress")
     wait_until(running.exists)

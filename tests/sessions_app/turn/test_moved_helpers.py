@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from sessions_app.models import Response
 from tests.sessions_app.connected.daemons import Daemon, token_for
-from tests.sessions_app.turn.delegation import doer, said, to
+from tests.sessions_app.turn.delegation import answer_text, doer, task_for
 
 if TYPE_CHECKING:
     from tests.live_server import Dial, Person
@@ -22,7 +22,7 @@ def test_the_progress_of_a_helper_that_moved_reaches_the_asker(dial: Dial, alice
     doer("boss", "helper")
     client = dial(alice)
     client.create_session(agent="boss")
-    client.ask(to("helper", "count"))
+    client.ask(task_for("helper", "count"))
     daemon.turn()
     # As a process does that gives the response to this one, which claims it from its row.
     Response.objects.filter(agent__name="helper").update(
@@ -43,5 +43,5 @@ def test_the_progress_of_a_helper_that_moved_reaches_the_asker(dial: Dial, alice
         p["tool_progress"]["text"] for p in pieces if p["type"] == "tool_progress"
     )
     assert progress_text == "one two"
-    assert said(frames) == "received: one two"
+    assert answer_text(frames) == "received: one two"
     assert {row.status for row in Response.objects.all()} == {"completed"}

@@ -9,7 +9,7 @@ import pytest
 from chat_app.models import Message
 from sessions_app.models import Response
 from tests.client import TERMINAL, Frame
-from tests.sessions_app.model_server import called, model_server, said
+from tests.sessions_app.model_server import call_chunks, model_server, text_chunks
 
 if TYPE_CHECKING:
     from pytest_django import Settings
@@ -74,7 +74,7 @@ def test_options_about_tools_are_not_sent_without_tools(dial: Dial) -> None:
 
 @pytest.mark.parametrize("choice", ["required", NAMED])
 def test_a_model_is_made_to_call_a_tool_once(dial: Dial, choice: Any) -> None:
-    with model_server(called(("c1", "search", "{}")), said("Found")) as model:
+    with model_server(call_chunks(("c1", "search", "{}")), text_chunks("Found")) as model:
         model.agent()
         client = dial()
         client.create_session(agent="model")
@@ -87,7 +87,12 @@ def test_a_model_is_made_to_call_a_tool_once(dial: Dial, choice: Any) -> None:
 
 
 def test_a_demand_for_a_tool_is_not_made_where_a_strategy_asks_for_a_thought(dial: Dial) -> None:
-    answers = [said("I look."), called(("c1", "search", "{}")), said("I know."), said("Found")]
+    answers = [
+        text_chunks("I look."),
+        call_chunks(("c1", "search", "{}")),
+        text_chunks("I know."),
+        text_chunks("Found"),
+    ]
     with model_server(*answers) as model:
         model.agent(strategy="react")
         client = dial()

@@ -12,7 +12,7 @@ from agents_app.selectors import forget, get_spec
 from sessions_app.models import Response
 from tests import factories
 from tests.live_server import quick_agent, shared_chat
-from tests.sessions_app.turn.delegation import asked, doer, said, to
+from tests.sessions_app.turn.delegation import answer_frames, answer_text, doer, task_for
 from tests.sessions_app.turn.team_tools import order
 
 if TYPE_CHECKING:
@@ -32,12 +32,17 @@ def test_an_agent_has_no_agent_work_that_its_owner_may_not_use(
         Agent.objects.filter(name="worker").update(owner=factories.user("carol"))
     # Its model sees neither the name nor the description.
     assert get_spec(boss.pk).delegates == ()
-    assert "done" not in said(asked(dial(), "boss", to("worker", order(say="done"))))
+    assert "done" not in answer_text(
+        answer_frames(dial(), "boss", task_for("worker", order(say="done")))
+    )
     assert not Response.objects.filter(agent__name="worker").exists()
     # A public agent may be used by everyone.
     Agent.objects.filter(name="worker").update(is_public=True)
     forget(boss)
-    assert said(asked(dial(), "boss", to("worker", order(say="done")))) == "received: done"
+    assert (
+        answer_text(answer_frames(dial(), "boss", task_for("worker", order(say="done"))))
+        == "received: done"
+    )
 
 
 def test_an_agent_that_becomes_private_while_it_is_asked_does_not_work(
@@ -48,7 +53,7 @@ def test_an_agent_that_becomes_private_while_it_is_asked_does_not_work(
     assert get_spec(boss.pk).delegates == (("worker", ""),)
     # Written without a signal: the answer runs with the configuration read before.
     Agent.objects.filter(pk=worker.pk).update(is_public=False)
-    received = said(asked(dial(), "boss", to("worker", order(say="done"))))
+    received = answer_text(answer_frames(dial(), "boss", task_for("worker", order(say="done"))))
     assert received == "failed: worker is not available to the owner of boss."
     assert not Response.objects.filter(agent=worker).exists()
 

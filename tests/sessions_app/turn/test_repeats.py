@@ -20,7 +20,7 @@ from payments_app.tokens import issuance
 from sessions_app.models import Response, Session
 from tests.client import TERMINAL, Frame, new_event, output_text, wait_until
 from tests.live_server import person, quick_agent
-from tests.sessions_app.model_server import called, model_server, said
+from tests.sessions_app.model_server import call_chunks, model_server, text_chunks
 from upp import LLMRequest, ToolResultMessage
 from upp.providers.scripted import Call, Step, Text
 
@@ -84,7 +84,9 @@ def output_of(frames: list[Frame]) -> list[Frame]:
 
 def test_a_repeat_has_the_whole_answer_again(dial: Dial, alice: Person, settings: Settings) -> None:
     settings.UAMP_SERVER_TOOLS = [*settings.UAMP_SERVER_TOOLS, WEIGH]
-    with model_server(called(("a", "weigh", '{"query": "it"}'), text="I look. "), said("5")) as m:
+    with model_server(
+        call_chunks(("a", "weigh", '{"query": "it"}'), text="I look. "), text_chunks("5")
+    ) as m:
         m.agent(tools=["weigh"])
         client = dial(alice)
         client.create_session(agent="model")
@@ -126,7 +128,7 @@ def test_a_repeat_does_not_ask_for_a_call_that_was_answered(dial: Dial, alice: P
 
 
 def test_a_repeat_has_the_text_of_an_answer_that_failed(dial: Dial, alice: Person) -> None:
-    with model_server(said("So far", finish="content_filter")) as model:
+    with model_server(text_chunks("So far", finish="content_filter")) as model:
         model.agent()
         client = dial(alice)
         client.create_session(agent="model")

@@ -23,7 +23,7 @@ from tests.sessions_app.billing.paid_agents import (
     usd,
     wallet,
 )
-from tests.sessions_app.turn.delegation import doer, to
+from tests.sessions_app.turn.delegation import doer, task_for
 from tests.sessions_app.turn.team_tools import order
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ def test_an_approval_pays_for_work_that_an_answer_asked_for_passes_on(
     paid.save()
     doer("boss", "paid")
     chat = shared_chat(bob, alice, agents=("boss",), trigger=trigger)
-    text = to("paid", order(say="done"))
+    text = task_for("paid", order(say="done"))
     expected = "response.done" if is_asked else "payment.required"
     names = {"agents": ["boss"]} if is_asked else {}
     assert ends(dial, alice, chat, text, **names) == expected

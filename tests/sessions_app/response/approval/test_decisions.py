@@ -9,8 +9,8 @@ import pytest
 
 from sessions_app.models import Response, ToolCall
 from tests.live_server import person, shared_chat
-from tests.sessions_app.model_server import called, model_server
-from tests.sessions_app.model_server import said as model_said
+from tests.sessions_app.model_server import call_chunks, model_server
+from tests.sessions_app.model_server import text_chunks as model_said
 from tests.sessions_app.process.server_processes import resumed
 from tests.sessions_app.response.approval.questions import (
     answer_text,
@@ -166,7 +166,7 @@ def test_a_decision_that_fits_two_calls_decides_neither(
 ) -> None:
     arguments = json.dumps({"steps": 1, "pause": 0, "journal": str(journal)})
     names = ("one", "two")
-    with model_server(called(("call_1", "steps", arguments))) as model:
+    with model_server(call_chunks(("call_1", "steps", arguments))) as model:
         for name in names:
             model.agent(name, tools=["steps"], approvals=["steps"])
         chat = shared_chat(alice, agents=names, trigger="always")

@@ -14,7 +14,7 @@ from tests import factories
 from tests.client import TERMINAL, UampClient, text_of
 from tests.live_server import counted_rows, quick_agent
 from tests.sessions_app.billing.paid_agents import pay, rich, wallet
-from tests.sessions_app.model_server import model_server, said
+from tests.sessions_app.model_server import model_server, text_chunks
 from tests.sessions_app.transports.errors.model_provider import (
     PROVIDER_FAILURES,
     model_agent,
@@ -87,7 +87,7 @@ def test_operators_read_what_each_attempt_failed_with(scene: Scene) -> None:
 
 
 def test_an_answer_that_is_filtered_after_it_began_keeps_its_text(scene: Scene) -> None:
-    with model_server(said("Half an answer", "content_filter")) as model:
+    with model_server(text_chunks("Half an answer", "content_filter")) as model:
         model.agent()
         scene.client = scene.dial(scene.alice)
         scene.client.create_session(agent="model")
