@@ -32,8 +32,9 @@ function element(html) {
 function show(part) {
   if (!list || !picture || !state) return;
   const keys = new Set(part.items.map((item) => item.key));
-  for (const shown of [...list.children]) if (!keys.has(shown.id)) shown.remove();
-  let changed = false;
+  const ended = [...list.children].filter((shown) => !keys.has(shown.id));
+  for (const shown of ended) shown.remove();
+  let changed = ended.length > 0;
   let before = list.firstElementChild;
   for (const item of part.items) {
     const shown = document.getElementById(item.key);
