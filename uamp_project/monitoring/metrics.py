@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import asyncio
 import hmac
+import logging
 import threading
 import time
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from django.conf import settings
+from django.db import DatabaseError, InterfaceError
 from django.http import Http404, HttpResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
@@ -32,6 +34,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from django.http import HttpRequest
+
+logger = logging.getLogger(__name__)
 
 READ_SECONDS: Final = 10.0
 
@@ -80,13 +84,28 @@ class RowsCollector(Collector):
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         """Yield the gauges, reading the rows again if the last read is too old."""
+        rows = self._current()
+        yield GaugeMetricFamily(
+            "uamp_rows_read",
+            "1 if the gauges of the database's rows were read; they are absent otherwise.",
+            value=int(rows is not None),
+        )
+        if rows is not None:
+            work, ledger = rows
+            yield from _of_work(work)
+            yield from _of_ledger(ledger)
+
+    def _current(self) -> tuple[OpenWork, LedgerHealth] | None:
+        """Return the rows, or None if the database does not answer."""
         with self._lock:
             if self._rows is None or time.monotonic() - self._read_at >= READ_SECONDS:
-                self._rows = open_work(), ledger_health()
+                try:
+                    self._rows = open_work(), ledger_health()
+                except (DatabaseError, InterfaceError) as error:
+                    logger.warning("the metrics of the database's rows are absent: %s", error)
+                    self._rows = None
                 self._read_at = time.monotonic()
-            work, ledger = self._rows
-        yield from _of_work(work)
-        yield from _of_ledger(ledger)
+            return self._rows
 
     def describe(self) -> list[GaugeMetricFamily]:
         """Return nothing, so that the registry does not read the rows when this is added."""
@@ -153,5 +172,8 @@ async def show_metrics(request: HttpRequest) -> HttpResponse:
     if not hmac.compare_digest(header.encode(), f"Bearer {token}".encode()):
         return refusal("unauthorized", instance=request.path)
     _process.note()
-    text, media_type = await asyncio.wait_for(database.run(metrics.exposition), READ_SECONDS)
+    try:
+        text, media_type = await asyncio.wait_for(database.run(metrics.exposition), READ_SECONDS)
+    except TimeoutError:
+        return refusal("unavailable", instance=request.path)
     return HttpResponse(text, content_type=media_type)
