@@ -307,8 +307,12 @@ class LedgerStateAdmin(LedgerAdmin):
     operation = ("unfreeze_ledger", "Allow payouts again")
     audit_action = AuditAction.LEDGER_UNFROZEN
 
+    def offered(self, row: Any) -> bool:
+        """Offer to end a freeze."""
+        return row is not None and row.frozen_at is not None
+
     def operate(self, row: Any, data: dict[str, Any], by: int) -> Done:  # noqa: ARG002 the log says who
         """End the freeze."""
-        return Done(
-            "payouts are allowed again" if services.unfreeze() else "payouts were not frozen"
-        )
+        if services.unfreeze():
+            return Done("payouts are allowed again")
+        return Done("payouts were not frozen", replayed=True)

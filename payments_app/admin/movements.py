@@ -35,6 +35,7 @@ from payments_app.admin.ledger import (
     agent_link,
     amount_of,
 )
+from payments_app.ledger import captures
 from payments_app.ledger.sums import Total
 from payments_app.models import (
     Entry,
@@ -218,8 +219,10 @@ class HoldAdmin(LedgerAdmin):
     audit_action = AuditAction.HOLD_VOIDED
 
     def offered(self, row: Any) -> bool:
-        """Offer to void what is still reserved."""
-        return row is not None and row.state == HoldState.ACTIVE
+        """Offer to void what is still reserved, unless its answer is running."""
+        if row is None or row.state != HoldState.ACTIVE:
+            return False
+        return not captures.is_running(row.response_id)
 
     @admin.display(description="amount")
     def sum(self, hold: Hold) -> str:
@@ -245,6 +248,7 @@ class HoldAdmin(LedgerAdmin):
 class ReceiptAdmin(LedgerAdmin):
     """Providers' reports, and a way to credit a payment whose end was never reported."""
 
+    find_by = ("external_id",)
     list_display = (
         short_id("external_id", "provider id"), "provider", "state", "sum", linked("account"),
         moment("created_at"),
@@ -267,11 +271,9 @@ class ReceiptAdmin(LedgerAdmin):
         """Return the amount received."""
         return amount_of(receipt.amount, receipt.asset)
 
-    def links(self, request: HttpRequest, object_id: str) -> list[dict[str, str]]:
+    def offered(self, row: Any) -> bool:
         """Offer to credit receipts that are not credited yet."""
-        receipt = self.get_object(request, unquote(object_id))
-        credited = receipt is None or receipt.state == ReceiptState.CONFIRMED
-        return [] if credited else super().links(request, object_id)
+        return row is not None and row.state != ReceiptState.CONFIRMED
 
     def facts(self, row: Any) -> str:
         """Return the facts to verify before crediting."""

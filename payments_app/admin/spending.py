@@ -74,6 +74,10 @@ class TopUpRequestAdmin(LedgerAdmin):
         state = row.get_state_display().lower()
         return f"{row.user} asks for {self.sum(row)} via {row.provider}. The request is {state}."
 
+    def offered(self, row: Any) -> bool:
+        """Offer to decide while it is open."""
+        return row is not None and row.state == TopUpRequestState.OPEN
+
     def operate(self, row: Any, data: dict[str, Any], by: int) -> Done:
         """Credit or refuse it."""
         decide = top_ups.grant if data["decision"] == "grant" else top_ups.refuse

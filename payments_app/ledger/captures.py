@@ -89,6 +89,11 @@ def void(*, key: str, hold_id: str, scope: str = "", by: int | None = None) -> C
     return _outcome_of(Capture(key=key, hold_id=hold_id, kind="void", scope=scope, release=True))
 
 
+def is_running(response_id: str) -> bool:
+    """Return whether the answer of a hold is running; "" has none."""
+    return bool(response_id) and any(runs(response_id) for runs in _running)
+
+
 def _check_decides(hold_id: str, by: int) -> None:
     """Raise OwnMoney or AnswerRuns if an operator may not void a hold."""
     hold = Hold.objects.filter(pk=hold_id).first()
@@ -97,7 +102,7 @@ def _check_decides(hold_id: str, by: int) -> None:
     refuse_own([hold.account_id], by)
     if hold.asker_id == by:
         raise OwnMoney("It pays for an answer that you asked for: another operator has to decide.")
-    if hold.response_id and any(runs(hold.response_id) for runs in _running):
+    if is_running(hold.response_id):
         raise AnswerRuns("The answer is still running. Cancel it to release the unused amount.")
 
 

@@ -135,6 +135,13 @@ def test_the_ledger_does_nothing_else_under_a_used_key(
     assert (list(AuditRecord.objects.values_list("pk")), Transfer.objects.count()) == before
 
 
+def test_payouts_that_were_not_frozen_are_not_recorded_as_allowed_again(client: Client) -> None:
+    pk = frozen()
+    for _ in range(2):
+        assert order(client, "ledgerstate", pk).status_code == 302
+    assert AuditRecord.objects.filter(action="ledger.unfrozen").count() == 1
+
+
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize(("model", "row", "form"), REFUSED)
 def test_a_form_sent_twice_is_recorded_once(

@@ -11,7 +11,9 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from audit_app.models import AuditRecord
-from payments_app.models import Account, Hold, Transfer
+from payments_app import services
+from payments_app.models import Account, Hold, Receipt, Transfer
+from payments_app.money import Money
 from sessions_app.access.auth import create_api_key
 from sessions_app.models import ApiKey, Response
 from tests import factories
@@ -47,7 +49,14 @@ def test_the_search_leads_to_the_row_of_any_id() -> None:
     assert led_to(call.call_id) == reverse("admin:sessions_app_toolcall_change", args=[call.pk])
     person = reverse("admin:auth_user_change", args=[message.sender_user_id])
     assert f'href="{person}"' in led_to("bob")
-    code = Account.objects.get(kind="user").code
+    account = Account.objects.get(kind="user")
+    amount = Money.parse("5", "USD")
+    services.record_receipt(
+        provider="x402", external_id="0xbeef", account_id=account.pk, amount=amount
+    )
+    receipt = Receipt.objects.get(external_id="0xbeef")
+    assert led_to("0xbeef") == reverse("admin:payments_app_receipt_change", args=[receipt.pk])
+    code = account.code
     assert "payments_app/account" in led_to(code)
     assert "Nothing found" in led_to("resp_0000000000")
     for odd in ("", "%", "\N{SNOWMAN}" * 300, "' OR 1=1 --", "7" * 40):
