@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from django.contrib import messages
 from django.contrib.admin import SimpleListFilter
+from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.contrib.admin.options import IncorrectLookupParameters
 from django.contrib.admin.views.main import ALL_VAR, PAGE_VAR, ChangeList
-from django.core.exceptions import FieldDoesNotExist
+from django.core.exceptions import FieldDoesNotExist, ValidationError
 from django.db import DataError, OperationalError, models, transaction
 from django.db.models.constants import LOOKUP_SEP
 from django.utils.html import format_html
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from django.contrib.admin import ModelAdmin
     from django.db.models import QuerySet
     from django.http import HttpRequest
+    from django.http.response import HttpResponseBase
 
     _Admin = ModelAdmin[Any]
 else:
@@ -74,7 +76,7 @@ class CheckedList(ChangeList):
                 self.root_queryset = self.root_queryset.filter(earlier)
             return self._in_window(request, super().get_queryset(request, *args, **kwargs))
         except _IMPOSSIBLE as error:
-            raise self._refused(request) from error
+            raise self._refused(request, error) from error
 
     def get_results(self, request: HttpRequest) -> None:
         """Count the rows, which makes the database look at every value."""
@@ -84,7 +86,7 @@ class CheckedList(ChangeList):
                 if self.place is not None and not self.further:
                     self._continue_after_last_page()
         except _IMPOSSIBLE as error:
-            raise self._refused(request) from error
+            raise self._refused(request, error) from error
 
     def get_query_string(self, new_params: Any = None, remove: Any = None) -> str:
         """Return a query of the list; pages stay within its rows, other choices begin anew."""
@@ -152,8 +154,12 @@ class CheckedList(ChangeList):
         values = self.params.get(name, "")
         return str(values[-1] if isinstance(values, list) else values)
 
-    def _refused(self, request: HttpRequest) -> IncorrectLookupParameters:
-        messages.error(request, "The filter has an impossible value. This list shows all rows.")
+    def _refused(self, request: HttpRequest, error: Exception) -> IncorrectLookupParameters:
+        if isinstance(error, OperationalError):
+            text = "The database could not read this list in time. Narrow it down by a date."
+        else:
+            text = "The filter has an impossible value. This list shows all rows."
+        messages.error(request, text)
         return IncorrectLookupParameters()
 
 
@@ -163,6 +169,16 @@ class CheckedAdmin(_Admin):
     def get_changelist(self, request: HttpRequest, **_: Any) -> type[ChangeList]:  # noqa: ARG002 required by the interface
         """Return the class of the list."""
         return CheckedList
+
+    def response_action(
+        self, request: HttpRequest, queryset: QuerySet[Any]
+    ) -> HttpResponseBase | None:
+        """Run an action of the list on those of the selected ids that a row can have."""
+        post = request.POST.copy()
+        chosen = post.getlist(ACTION_CHECKBOX_NAME)
+        post.setlist(ACTION_CHECKBOX_NAME, [pk for pk in chosen if _is_key(self.opts.pk, pk)])
+        request.POST = post  # type: ignore[assignment] # as Django itself does with a copy
+        return super().response_action(request, queryset)
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest) -> bool:
         """Allow only the parameters of the list's filters, and those of links to it.
@@ -206,6 +222,15 @@ class CheckedAdmin(_Admin):
                 return super().get_object(request, object_id, from_field)
         except (DataError, OverflowError):
             return None
+
+
+def _is_key(field: Any, text: str) -> bool:
+    """Return whether a row can have a key, given as text."""
+    try:
+        field.run_validators(field.to_python(text))
+    except ValidationError:
+        return False
+    return "\0" not in text
 
 
 def _parameters_of(filters: Iterable[Any]) -> set[str]:

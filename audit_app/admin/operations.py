@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 MAX_ROWS: Final = 100
 """The most rows that one confirmed action of a list covers."""
+_NOTHING_SEEN: Final = "?"
 
 
 class OperationRefused(Exception):
@@ -210,7 +211,9 @@ class OperationsAdmin(AuditedAdmin):
         self, request: HttpRequest, operation: Operation, rows: QuerySet[Any]
     ) -> HttpResponse | None:
         """Ask once for a reason, then run the operation on each of several rows."""
-        chosen = list(rows[:MAX_ROWS])
+        chosen = list(rows[: MAX_ROWS + 1])
+        has_more = len(chosen) > MAX_ROWS
+        chosen = chosen[:MAX_ROWS]
         fit = [
             row
             for row in chosen
@@ -226,7 +229,8 @@ class OperationsAdmin(AuditedAdmin):
                 "facts": [operation.facts(row) for row in fit],
                 "passed": len(chosen) - len(fit),
                 "form": form,
-                "chosen": [row.pk for row in chosen],
+                "chosen": [(row.pk, operation.seen(row)) for row in chosen],
+                "covered": MAX_ROWS if has_more else None,
                 "checkbox": ACTION_CHECKBOX_NAME,
                 "action": operation.name,
             }
@@ -234,7 +238,9 @@ class OperationsAdmin(AuditedAdmin):
         count = 0
         for row in fit:
             try:
-                data = {**form.cleaned_data, "seen": operation.seen(row)}
+                # Of a form without it, nothing is known that the operator saw.
+                seen = request.POST.get(f"seen-{row.pk}", _NOTHING_SEEN)
+                data = {**form.cleaned_data, "seen": seen}
                 count += bool(self._run(request, operation, row, data))
             except OperationRefused as error:
                 self.message_user(request, f"{row}: {error}", messages.ERROR)

@@ -103,6 +103,7 @@ class ChatAdmin(OperationsAdmin, HistoryAdmin):
         "answers",
         "sessions_of_it",
         "messages_of_it",
+        "files_of_it",
         "forked_from",
         "forks",
         "log",
@@ -139,6 +140,7 @@ class ChatAdmin(OperationsAdmin, HistoryAdmin):
             "messages_of_it",
             "answers",
             "sessions_of_it",
+            "files_of_it",
             "forked_from",
             "forks",
             "log",
@@ -159,6 +161,11 @@ class ChatAdmin(OperationsAdmin, HistoryAdmin):
     def messages_of_it(self, chat: Chat) -> SafeString:
         """Return a link to its messages."""
         return list_link("chat_app.message", f"q={chat.pk}", "Messages")
+
+    @admin.display(description="files")
+    def files_of_it(self, chat: Chat) -> SafeString:
+        """Return a link to the files that it shows."""
+        return list_link("chat_app.contentuse", f"q={chat.pk}", "Files")
 
     @admin.display(description="forked from")
     def forked_from(self, chat: Chat) -> SafeString | str:

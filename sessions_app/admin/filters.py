@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from django.contrib import admin
+from django.contrib import admin, messages
 from django.db.models import Q
 from django.utils import timezone
 
@@ -51,15 +51,20 @@ class ConditionFilter(admin.SimpleListFilter):
         """Return the only choice besides all rows."""
         return [("yes", "Yes")]
 
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:  # noqa: ARG002 required by the interface
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
         """Return the rows that meet the condition."""
         if self.value() != "yes":
             return queryset
         # As values, since SQLite would otherwise read all rows in list order to find the few.
         matches = queryset.model.objects.filter(self.condition()).order_by()
-        return queryset.filter(
-            pk__in=list(matches.values_list("pk", flat=True)[: figures.MAX_COUNT])
-        )
+        keys = list(matches.values_list("pk", flat=True)[: figures.MAX_COUNT + 1])
+        if len(keys) > figures.MAX_COUNT:
+            messages.warning(
+                request,
+                f"More than {figures.MAX_COUNT:,} rows match the filter {self.title!r}. The list"
+                f" shows only {figures.MAX_COUNT:,} of them, and other filters apply to these.",
+            )
+        return queryset.filter(pk__in=keys[: figures.MAX_COUNT])
 
 
 class StuckCallFilter(ConditionFilter):

@@ -1,4 +1,4 @@
-"""External identities in the admin: displayed, and removed if they are not the person's."""
+"""External identities in the admin: displayed, and never changed here."""
 
 from __future__ import annotations
 

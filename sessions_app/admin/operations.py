@@ -241,13 +241,32 @@ def running_text(count: int) -> str:
     return "1 running answer will end." if count == 1 else f"{count:,} running answers will end."
 
 
+def _running_of(key: ApiKey) -> int:
+    """Return how many answers run that were requested with a key."""
+    running = Response.objects.filter(finished_at__isnull=True)
+    return running.filter(request__credential=key.credential).count()
+
+
 def _key_facts(key: ApiKey) -> str:
-    live = Response.objects.filter(
-        finished_at__isnull=True, request__credential=key.credential
-    ).count()
     return (
         f"The key {key.prefix}… of {key.user} ({key.name or 'unnamed'}) will no longer be accepted."
-        f" Its connections will end within five seconds. {running_text(live)}"
+        f" Its connections will end within five seconds. {running_text(_running_of(key))}"
+    )
+
+
+def _rotation_facts(key: ApiKey) -> str:
+    count = _running_of(key)
+    running = (
+        "No answer is running"
+        if not count
+        else "1 answer that was requested with it is running, and continues"
+        if count == 1
+        else f"{count:,} answers that were requested with it are running, and continue"
+    )
+    return (
+        f"The key {key.prefix}… of {key.user} will get a new secret, which is shown once. Send it"
+        f" to the owner over a secure channel. {running}; revoke the key instead to end answers"
+        " that a stranger may have requested."
     )
 
 
@@ -306,10 +325,7 @@ ROTATE_KEY: Final = Operation(
     right="sessions_app.rotate_key",
     act=None,
     run=_rotate_key,
-    facts=lambda key: (
-        f"The key {key.prefix}… of {key.user} will get a new secret, which is shown once. Send it"
-        " to the owner over a secure channel."
-    ),
+    facts=_rotation_facts,
     offered=lambda key: key.revoked_at is None,
     seen=lambda key: str(key.version),
     form=RotateForm,

@@ -16,6 +16,7 @@ from sessions_app.data_rights.erasure import PREFIX, StillRunning, erase_person
 from sessions_app.data_rights.self_service import PersonalExport, export_response
 
 if TYPE_CHECKING:
+    from django.db.models import Model
     from django.http import HttpRequest
     from django.http.response import HttpResponseBase
 
@@ -97,6 +98,17 @@ class OperatedPersonAdmin(OperationsAdmin, PersonAdmin):
     """People, with their traces and the actions of operators for them."""
 
     operations = (EXPORT_PERSON, ERASE_PERSON)
+
+    def _run(
+        self, request: HttpRequest, operation: Operation, row: Model, data: dict[str, Any]
+    ) -> str:
+        """Run an operation; an export that could not be recorded leaves room for another."""
+        try:
+            return super()._run(request, operation, row, data)
+        except BaseException:
+            if "export" in data:
+                data["export"].end()
+            raise
 
     def may_operate(self, request: HttpRequest, operation: Operation, row: Any) -> bool:
         """Refuse to erase oneself, and people with more rights."""

@@ -1,4 +1,4 @@
-"""Queued messages in the admin: displayed, and removed if they block a chat."""
+"""Queued messages in the admin: displayed, and never changed here."""
 
 from __future__ import annotations
 

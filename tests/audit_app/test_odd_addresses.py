@@ -99,6 +99,22 @@ def test_a_list_takes_any_address(label: str, root: Client) -> None:
             assert target.context["messages"], query
 
 
+@pytest.mark.postgres
+def test_an_action_takes_any_selected_id(root: Client) -> None:
+    lists = 0
+    for model in admin.site._registry:
+        form = root.get(list_of(model)).context["action_form"]
+        choices = [] if form is None else form.fields["action"].choices
+        actions = [name for name, _ in choices if name]
+        lists += bool(actions)
+        for action in actions:
+            chosen = {"action": action, "_selected_action": ["x", HUGE, "\0", ""]}
+            answer = root.post(list_of(model), chosen)
+            assert answer.status_code in {200, 302}, (model, action)
+    assert lists > 5
+    assert User.objects.count() == 1
+
+
 def test_a_list_has_no_patterns(root: Client) -> None:
     for place, model in enumerate(admin.site._registry):
         lookups = ("regex", "iregex", "range")

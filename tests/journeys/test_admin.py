@@ -377,6 +377,5 @@ async def test_no_page_of_a_row_is_wider_than_a_phone(product: Product, chromium
         assert box["x"] + box["width"] <= PHONE["width"]
         label = "(cell) => getComputedStyle(cell, '::before').content"
         assert await took.evaluate(label) == '"Took"'
-        assert await findings(desk.page) == []
-        desk.complaints.clear()
         assert desk.complaints == []
+        assert await findings(desk.page) == []

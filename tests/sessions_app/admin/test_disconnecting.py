@@ -133,7 +133,8 @@ def test_several_are_disconnected_from_the_list() -> None:
     rows = [daemon(key, number) for number in range(3)]
     client = staff("Operator")
     chosen = {"action": "disconnect", "_selected_action": [row.pk for row in rows[:2]]}
-    assert client.post(LIST, {**chosen, "reason": "they hung"}).status_code == 302
+    shown = {f"seen-{pk}": seen for pk, seen in client.post(LIST, chosen).context["chosen"]}
+    assert client.post(LIST, {**chosen, **shown, "reason": "they hung"}).status_code == 302
     left = AgentConnection.objects.get(disconnect_requested_at=None)
     assert left == rows[2]
     assert AuditRecord.objects.filter(action="daemon.disconnected").count() == 2

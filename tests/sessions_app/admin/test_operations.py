@@ -14,6 +14,7 @@ from django.utils import timezone
 
 from agents_app.models import Agent
 from agents_app.tools.registry import ToolOutcome
+from audit_app.admin import operations
 from audit_app.models import AuditRecord
 from sessions_app.access.auth import create_api_key, verify_token
 from sessions_app.access.principal import AuthenticationError
@@ -162,6 +163,34 @@ def test_a_call_that_another_worker_took_is_not_queued_again() -> None:
     assert "Its answer has ended" in answer.content.decode()
 
 
+def test_a_list_that_is_confirmed_twice_takes_no_call_from_its_new_worker() -> None:
+    call, client = row_of(ToolCall), staff("Operator")
+    url = reverse("admin:sessions_app_toolcall_changelist")
+    chosen = {"action": "requeue", "_selected_action": [call.pk]}
+    shown = {f"seen-{pk}": seen for pk, seen in client.post(url, chosen).context["chosen"]}
+    confirmed = {**chosen, **shown, "reason": "it hung"}
+    # A form that does not say what its operator saw does nothing.
+    assert client.post(url, {**chosen, "reason": "it hung"}).status_code == 302
+    assert not AuditRecord.objects.filter(action="tool.requeued").exists()
+    assert client.post(url, confirmed).status_code == 302
+    assert claim_call(call.pk) is not None
+    assert client.post(url, confirmed).status_code == 302
+    assert ToolCall.objects.get().status == "running"
+    assert AuditRecord.objects.filter(action="tool.requeued").count() == 1
+
+
+def test_a_list_says_how_many_of_the_selected_rows_it_covers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(operations, "MAX_ROWS", 1)
+    session = row_of(Session)
+    factories.session(session.user, session.chat)
+    url = reverse("admin:sessions_app_session_changelist")
+    chosen = {"action": "end", "_selected_action": ["0"], "select_across": "1"}
+    page = staff("Support").post(url, chosen).content.decode()
+    assert "Only the first 1 of the selected rows are covered." in page
+
+
 def test_a_call_that_was_cancelled_is_no_longer_its_workers() -> None:
     call, client = row_of(ToolCall), staff("Operator")
     ToolCall.objects.update(status="queued", lease_until=None)
@@ -189,6 +218,15 @@ def test_revoking_and_disabling_say_how_many_answers_end() -> None:
         ) in facts
     Response.objects.update(request={"credential": key.credential})
     assert "1 running answer will end." in client.get(page_of(key, "revoke")).context["facts"]
+
+
+def test_a_rotation_says_that_running_answers_continue() -> None:
+    key, client = row_of(ApiKey), staff("Operator")
+    Response.objects.update(request={"credential": key.credential})
+    facts = client.get(page_of(key, "rotate")).context["facts"]
+    assert "1 answer that was requested with it is running, and continues; revoke" in facts
+    Response.objects.update(finished_at=timezone.now())
+    assert "No answer is running; revoke" in client.get(page_of(key, "rotate")).context["facts"]
 
 
 def test_a_rotated_key_has_a_new_secret_that_is_shown_once() -> None:

@@ -9,12 +9,14 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import Permission, User
 from django.core.signals import request_finished
-from django.db import close_old_connections
+from django.db import OperationalError, close_old_connections
 from django.test import Client
 from django.urls import reverse
 
 from audit_app.models import AuditRecord
 from chat_app.models import Chat
+from sessions_app.admin.people import OperatedPersonAdmin
+from sessions_app.data_rights.self_service import PersonalExport
 from sessions_app.models import Response
 from tests import factories
 
@@ -58,6 +60,24 @@ def test_an_operator_exports_a_persons_data_with_a_reason() -> None:
         "person.exported", str(ada.pk), "ada asked for it",
     )  # fmt: skip
     assert staff("auth.view_user", name="looker").get(url).status_code == 403
+
+
+def test_an_export_that_cannot_be_recorded_leaves_room_for_another(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ada = factories.user("ada")
+    client = staff("auth.view_user", "chat_app.export_content")
+
+    def fail(*_: Any, **__: Any) -> None:
+        raise OperationalError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(OperatedPersonAdmin, "_record", fail)
+        with pytest.raises(OperationalError):
+            client.post(operate(ada, "export"), {"reason": "ada asked for it"})
+    export = PersonalExport(ada.pk)
+    assert export.begin()
+    export.end()
 
 
 def test_an_erasure_needs_the_name_and_is_done_once() -> None:
