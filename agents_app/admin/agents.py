@@ -40,9 +40,8 @@ class AgentAdmin(AuditedAdmin):
     list_display = (
         "name",
         "kind",
-        "provider",
         "model",
-        "is_public",
+        "price",
         "is_enabled",
         linked("owner"),
         moment("updated_at"),
@@ -95,6 +94,19 @@ class AgentAdmin(AuditedAdmin):
         ("Pricing", {"fields": ["pricing", "sponsoring"]}),
         ("Record", {"fields": ["id", "created_at", "updated_at"]}),
     ]
+
+    @admin.display(description="price in USD", ordering=None)
+    def price(self, agent: Agent) -> str:
+        """Return the amounts of its prices, each with what it is for."""
+        pricing = agent.pricing or {}
+        words = [
+            f"{amount} {name.replace('_', ' ')}"
+            for name, amount in pricing.items()
+            if name.startswith("per_") or "_per_" in name
+        ]
+        if tools := pricing.get("tools"):
+            words.append("1 priced tool" if len(tools) == 1 else f"{len(tools)} priced tools")
+        return ", ".join(words) or "free"
 
     @admin.display(description="sponsored by its owner")
     def sponsoring(self, agent: Agent) -> str:

@@ -84,8 +84,8 @@ class ChatAdmin(OperationsAdmin, HistoryAdmin):
 
     find_by = ("id__begins",)
     list_display = (
-        "name", short_id(), "kind", "members", "last_seq", linked("created_by", "made by"),
-        moment("latest_at"), "shown", "answers",
+        "name", short_id(), "kind", "members", linked("created_by", "made by"),
+        moment("latest_at"), "shown",
     )  # fmt: skip
     list_filter = ("kind", ("latest_at", DateRangeFilter))
     list_select_related = ("created_by",)

@@ -60,7 +60,7 @@ class ShareLinkAdmin(LinkAdmin):
     """Links that show chats to strangers."""
 
     operations = (_revocation(ShareLink, "The page that it opens will be gone."),)
-    list_display = ("id", "chat", "title", "created_by", "opened_count", "opened_at", *_FACTS)
+    list_display = ("id", "chat", "created_by", "opened_count", *_FACTS)
     fields = (
         "chat", "title", "until_seq", "created_by", "opened_count", "opened_at", *_FACTS,
         "revoked_by",
@@ -72,7 +72,14 @@ class InviteLinkAdmin(LinkAdmin):
     """Links through which people join chats."""
 
     operations = (_revocation(InviteLink, "People who joined through it stay members."),)
-    list_display = ("id", "chat", "role", "created_by", "used_count", "most_uses", *_FACTS)
+    list_display = ("id", "chat", "role", "created_by", "uses", "expires_at", "revoked_at")
     fields = (
         "chat", "role", "created_by", "used_count", "most_uses", "used_at", *_FACTS, "revoked_by",
     )  # fmt: skip
+
+    @admin.display(description="uses")
+    def uses(self, link: InviteLink) -> str:
+        """Return how many people joined through it, and how many may."""
+        if link.most_uses is None:
+            return f"{link.used_count:,}"
+        return f"{link.used_count:,} of {link.most_uses:,}"

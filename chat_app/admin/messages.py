@@ -88,8 +88,7 @@ class MessageAdmin(OperationsAdmin, HistoryAdmin):
 
     find_by = ("id__begins",)
     list_display = (
-        short_id(), linked("chat"), "seq", "name", "beginning", "status", "transport",
-        moment("created_at"),
+        short_id(), linked("chat"), "seq", "name", "beginning", "status", moment("created_at"),
     )  # fmt: skip
     list_filter = (RoleFilter, MessageStatusFilter, ("created_at", DateRangeFilter))
     list_select_related = ("chat",)

@@ -24,7 +24,7 @@ class GuestInvitationAdmin(RecordAdmin):
     """Invitations to chats across servers."""
 
     list_display = (
-        "invitation_id", linked("peer"), linked("user"), "name", "is_received", "state", "is_sent",
+        "invitation_id", linked("peer"), linked("user"), "name", "is_received", "state",
         moment("created_at"),
     )  # fmt: skip
     list_select_related = ("peer", "user")

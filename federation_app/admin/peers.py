@@ -46,8 +46,8 @@ class PeerAdmin(RecordAdmin, OperationsAdmin):
         REFRESH, TRUST_CHILDREN, RELAY, STOP_RELAYING, LIMIT, ADDRESS, SUSPEND, RESUME, REVOKE,
     )  # fmt: skip
     list_display = (
-        "did", "name", "trust", linked("user"), linked("anchor"), "problem", moment("created_at"),
-        moment("suspended_at"), moment("revoked_at"),
+        "did", "name", "trust", linked("user"), "problem", moment("suspended_at"),
+        moment("revoked_at"),
     )  # fmt: skip
     list_select_related = ("user", "anchor")
     ordering = ("-created_at", "-id")

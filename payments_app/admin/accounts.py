@@ -239,7 +239,7 @@ class AdjustmentRequestAdmin(LedgerAdmin):
 
     list_display = (
         "id", linked("account"), "sum", "state", "reason", linked("asked_by", "asked by"),
-        linked("decided_by", "decided by"), moment("created_at"),
+        moment("created_at"),
     )  # fmt: skip
     list_filter = ("state", ("created_at", DateRangeFilter))
     list_select_related = ("account", "asked_by", "decided_by")

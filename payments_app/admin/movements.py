@@ -99,7 +99,7 @@ class TransferAdmin(LedgerAdmin):
 
     find_by = ("id__begins",)
     list_display = (
-        short_id(chars=TIMED_ID_CHARS), "kind", "sum", "payers", "payees", "response", "agent",
+        short_id(chars=TIMED_ID_CHARS), "kind", "sum", "payers", "payees", "response",
         moment("created_at"),
     )  # fmt: skip
     list_filter = (
@@ -190,7 +190,7 @@ class HoldAdmin(LedgerAdmin):
     find_by = ("id__begins",)
     list_display = (
         short_id(chars=TIMED_ID_CHARS), linked("account"), "sum", "taken", "state", "response",
-        moment("expires_at"), moment("created_at"),
+        moment("created_at"),
     )  # fmt: skip
     list_filter = (
         filter_by("state", HoldState.values, common=("active", "settled")),

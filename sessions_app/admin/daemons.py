@@ -176,8 +176,7 @@ class AgentConnectionAdmin(OperationsAdmin, RecordAdmin):
     """The agents that daemons have registered, by socket."""
 
     list_display = (
-        "name", linked("agent"), "owner", "address", "token", "program", moment("connected_at"),
-        "state", "process_id",
+        "name", linked("agent"), "address", "token", "program", moment("connected_at"), "state",
     )  # fmt: skip
     list_select_related = ("agent__owner",)
     fields = (

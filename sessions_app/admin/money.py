@@ -150,7 +150,7 @@ class PaymentRequestAdmin(OperationsAdmin, HistoryAdmin):
 
     list_display = (
         moment("created_at", "asked at"), linked("response", "answer"), linked("payer"), "sum",
-        "state", "reason", moment("deadline"), moment("decided_at"),
+        "state", moment("deadline"), moment("decided_at"),
     )  # fmt: skip
     list_filter = ("status",)
     list_select_related = ("response", "payer")

@@ -14,7 +14,7 @@ class QueuedTurnAdmin(HistoryAdmin):
     """Messages waiting for answers in their chat to end, or the reasons for their refusal."""
 
     list_display = (
-        "id", linked("chat"), linked("user"), "status", "code", "attempts", moment("due_at"),
+        "id", linked("chat"), linked("user"), "status", "code", moment("due_at"),
         moment("created_at"),
     )  # fmt: skip
     list_filter = ("status",)

@@ -90,7 +90,7 @@ class SessionAdmin(OperationsAdmin, HistoryAdmin):
     find_by = ("id__begins",)
     list_display = (
         short_id(), linked("user"), linked("agent"), linked("chat"), "transport", "state",
-        moment("created_at"), moment("seen_at"),
+        moment("created_at"),
     )  # fmt: skip
     list_filter = ("status", "transport", AgentFilter, ("created_at", DateRangeFilter))
     list_select_related = ("user", "agent", "chat")
@@ -327,7 +327,7 @@ class ToolCallAdmin(OperationsAdmin, HistoryAdmin):
 
     find_by = ("call_id__begins",)
     list_display = (
-        "name", short_id("call_id", "call"), linked("response", "answer"), "kind", "state",
+        "name", short_id("call_id", "call"), linked("response", "answer"), "state",
         "attempts", moment("created_at"), moment("finished_at"),
     )  # fmt: skip
     list_filter = ("status", OpenFilter, StuckCallFilter, UnclaimedCallFilter, "kind")

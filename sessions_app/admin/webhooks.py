@@ -39,8 +39,8 @@ class WebhookAdmin(HistoryAdmin):
     """
 
     list_display = (
-        "name", linked("response", "answer"), linked("chat"), linked("user"), "format", "receiver",
-        "sent", moment("disabled_at"), moment("created_at"),
+        "name", linked("response", "answer"), linked("chat"), "receiver", "sent",
+        moment("disabled_at"), moment("created_at"),
     )  # fmt: skip
     list_filter = (DisabledFilter,)
     list_select_related = ("response", "chat", "user")
@@ -70,7 +70,9 @@ class WebhookAdmin(HistoryAdmin):
 class WebhookDeliveryAdmin(HistoryAdmin):
     """Deliveries of states and events to receivers, with their attempts and responses."""
 
-    list_display = ("webhook", *_ATTEMPT, moment("created_at"), moment("finished_at"))
+    list_display = (
+        "webhook", "number", "state", "http_status", "error", "attempts", moment("created_at"),
+    )  # fmt: skip
     list_filter = ("status", OpenFilter)
     link_parameters = (_OF_ONE,)
     list_select_related = ("webhook",)

@@ -364,7 +364,13 @@ def test_nothing_is_offered_where_it_cannot_work() -> None:
     )
     receipt = Receipt.objects.get(external_id="lost")
     assert is_offered("receipt", receipt.pk)
-    Receipt.objects.filter(pk=receipt.pk).update(state="confirmed")
+    ledger.top_up(
+        key="credited",
+        account=open_hold.account_id,
+        amount=amount,
+        provider="x402",
+        external_id="lost",
+    )
     assert not is_offered("receipt", receipt.pk)
 
     freeze("a mismatch")
