@@ -21,6 +21,7 @@ from federation_app.exchange import admission
 from federation_app.exchange.receiver import EnvelopeReceiver, encoded_receipt
 from federation_app.exchange.relay import RELAYED_BY, read_relays
 from federation_app.exchange.relayed_streams import RelayedStream, error_frame
+from federation_app.peers.reading import with_keys
 from sessions_app import database
 from sessions_app.access.auth import Handshake
 from sessions_app.process import registry as processes
@@ -146,7 +147,7 @@ async def peer_of(request: HttpRequest) -> Peer:
     """Return the peer of a request without an envelope; raises EnvelopeError unauthenticated."""
     handshake = _handshake(request)
     if handshake.header_token:
-        return await database.run(admission.bearer_of, handshake.header_token)
+        return await with_keys(admission.bearer_of, handshake.header_token)
     if handshake.certificate:
         return await database.run(admission.certified_peer, handshake.certificate)
     raise unauthenticated("Show a bearer token that you signed.", detail="token")

@@ -108,7 +108,7 @@ def admit(raw: bytes, *, on_claim: Callable[[Peer, int], None] | None = None) ->
 
     `on_claim` is called before the signature is verified, with the peer that the envelope names and
     the number of members that it is for; what it raises is passed on. A server without a name
-    accepts no envelopes.
+    accepts no envelopes. Raises `registry.KeysDue` if the peer's keys have to be fetched first.
     """
     own_names.own_identity()
     envelope = read_envelope(raw)
@@ -123,7 +123,7 @@ def admit(raw: bytes, *, on_claim: Callable[[Peer, int], None] | None = None) ->
         named_receiver = envelope.to[0], ""
     verify_envelope(
         envelope,
-        keys=registry.keys_of(peer, kid),
+        keys=registry.stored_keys(peer, kid),
         receivers=() if named_receiver is None else {named_receiver[0]},
         now=timezone.now(),
         seconds=settings.UAMP_ENVELOPE_SKEW_SECONDS,
@@ -170,14 +170,17 @@ def _check_rights(admitted: Admitted) -> None:
 
 
 def bearer_of(token: str) -> Peer:
-    """Return the peer that signed a bearer token to read its streams; raises EnvelopeError."""
+    """Return the peer that signed a bearer token to read its streams.
+
+    Raises EnvelopeError, and `registry.KeysDue` if the peer's keys have to be fetched first.
+    """
     issuer = issuer_of(token)
     peer = registry.find_peer(issuer)
     claims = verify_token(
         token,
         audience=own_names.own_identity().did,
         now=timezone.now(),
-        keys=registry.keys_of(peer, ""),
+        keys=registry.stored_keys(peer, ""),
     )
     if claims.subject != issuer:
         raise unauthenticated("The token is about another name.", detail="sub")

@@ -14,13 +14,14 @@ none of their envelopes would be accepted.
 
 from __future__ import annotations
 
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Final
 
 from federation_app.envelope.errors import EnvelopeCode, EnvelopeError
 from federation_app.envelope.members.reading import claims_of
 from federation_app.exchange import admission
 from federation_app.peers import registry
+from federation_app.peers.reading import with_keys
 from sessions_app import database
 from sessions_app.access import rates
 
@@ -50,9 +51,9 @@ async def admit(raw: bytes, *, address: str, relays: tuple[str, ...]) -> Admitte
     if refusals:
         _check(await rates.limiter().take(_KIND, refusals, cost=0), least=1)
     try:
-        admitted = await database.run(
-            partial(admission.admit, raw, on_claim=partial(_count_claim, visitors))
-        )
+        # The claim counts once, even if the admission is repeated after fetching keys.
+        count_claim = cache(partial(_count_claim, visitors))
+        admitted = await with_keys(admission.admit, raw, on_claim=count_claim)
     except admission.PeerRefused as refused:
         await _count(refused.peer, 1)
         raise refused.error from None

@@ -57,17 +57,17 @@ def find_peer(did: str) -> Peer:
 
 
 def keys_of_name(did: str, kid: str) -> list[VerificationKey]:
-    """Return the keys of a name that a peer vouches for; raises EnvelopeError unauthenticated.
+    """Return the keys of a name that a peer vouches for, as `stored_keys` does.
 
-    The name is a peer itself, or lies below its host's name, which is a peer: the owner of a host
-    controls the documents of all names below it. In that case the keys of the host are returned
-    under the name.
+    Raises EnvelopeError unauthenticated if no peer does, and KeysDue. The name is a peer itself, or
+    lies below its host's name, which is a peer: the owner of a host controls the documents of all
+    names below it. In that case the keys of the host are returned under the name.
     """
     if Peer.objects.filter(did=did).exists():
-        return keys_of(find_peer(did), kid)
+        return stored_keys(find_peer(did), kid)
     host = find_peer(identity_at(read_identity(did).authority).did)
     fragment = kid.partition("#")[2]
-    keys = keys_of(host, f"{host.did}#{fragment}" if fragment else "")
+    keys = stored_keys(host, f"{host.did}#{fragment}" if fragment else "")
     return [key_of_jwk(key.jwk(), kid=f"{did}#{key.kid.partition('#')[2]}") for key in keys]
 
 
@@ -154,11 +154,22 @@ def _members() -> QuerySet[Peer]:
     return trusted_peers().filter(Q(is_relayed=True) | Q(anchor__is_relayed=True))
 
 
-def keys_of(peer: Peer, kid: str) -> list[VerificationKey]:
+class KeysDue(Exception):
+    """The keys of a peer have to be fetched first: see `reading.with_keys`.
+
+    Whoever gets it fetches them for all processes. `known_keys` are the stored ones.
+    """
+
+    def __init__(self, peer: Peer, known_keys: list[VerificationKey]) -> None:
+        super().__init__(peer.did)
+        self.peer, self.known_keys = peer, known_keys
+
+
+def stored_keys(peer: Peer, kid: str) -> list[VerificationKey]:
     """Return the keys of a peer that may verify a signature with this `kid`, or with none.
 
-    May fetch the peer's documents. Raises EnvelopeError if those have been unavailable for too
-    long.
+    Fetches nothing. Raises KeysDue if the peer's document should be read first, and EnvelopeError
+    if it has been unavailable for too long.
     """
     known_keys = _known_keys(peer)
     if peer.trust not in _BY_DOCUMENT:
@@ -168,17 +179,39 @@ def keys_of(peer: Peer, kid: str) -> list[VerificationKey]:
     is_old = checked_at is None or now - checked_at > FRESH
     is_unknown = bool(kid) and kid not in {key.kid for key in known_keys}
     if (is_old or is_unknown) and _claim(peer, now):
-        try:
-            keys = _current_keys(peer, known_keys)
-        except EnvelopeError as error:
-            logger.warning("the keys of %s were not read: %s", peer.did, error)
-            _note_failure(peer, error, now)
-        else:
-            _keep_keys(peer, keys, now)
-            known_keys = _known_keys(peer)
+        raise KeysDue(peer, known_keys)
     if peer.failing_since is not None and peer.failing_since < now - STALE:
         raise unauthenticated("The document of the peer cannot be read.", detail="did_document")
     return known_keys
+
+
+def keys_of(peer: Peer, kid: str) -> list[VerificationKey]:
+    """Return the same as `stored_keys`, after fetching the peer's documents if they are due.
+
+    Only for threads that may wait for other servers. Raises EnvelopeError.
+    """
+    try:
+        return stored_keys(peer, kid)
+    except KeysDue as due:
+        store_keys(due, fetch_keys(due))
+    return stored_keys(peer, kid)
+
+
+def fetch_keys(due: KeysDue) -> tuple[VerificationKey, ...] | EnvelopeError:
+    """Fetch the keys that are due, or return the error; without the database."""
+    try:
+        return _current_keys(due.peer, due.known_keys)
+    except EnvelopeError as error:
+        return error
+
+
+def store_keys(due: KeysDue, fetched: tuple[VerificationKey, ...] | EnvelopeError) -> None:
+    """Store the keys that were fetched for a peer, or that this failed."""
+    if isinstance(fetched, EnvelopeError):
+        logger.warning("the keys of %s were not read: %s", due.peer.did, fetched)
+        _note_failure(due.peer, fetched, timezone.now())
+    else:
+        _keep_keys(due.peer, fetched, timezone.now())
 
 
 def _current_keys(peer: Peer, known_keys: list[VerificationKey]) -> tuple[VerificationKey, ...]:

@@ -19,6 +19,7 @@ from federation_app.envelope.limits import load
 from federation_app.envelope.members.reading import Intent
 from federation_app.envelope.streams.deltas import delta_of, is_delta
 from federation_app.exchange.replies import SIGNED_CHARS
+from federation_app.peers.reading import with_keys
 from federation_app.remote_agents import questions
 from federation_app.remote_agents.answers import (
     PeerAnswer,
@@ -65,7 +66,7 @@ _cancelling: Final[set[asyncio.Task[None]]] = set()
 async def ask(question: PeerQuestion) -> AsyncGenerator[Event]:
     """Ask an agent of a peer (`agents_app.remote.protocols.peers.AskPeer`)."""
     try:
-        signed = await database.run(
+        signed = await with_keys(
             questions.signed_question, question.receiver, question.text, hops=question.hops
         )
     except EnvelopeError as error:
@@ -170,10 +171,10 @@ async def _ended(question: PeerQuestion, signed: SignedQuestion, answer: PeerAns
         return []
     envelope = answer.done.get("envelope")
     if envelope is not None:
-        return answer.ended(await database.run(questions.verified_answer, signed, envelope))
+        return answer.ended(await with_keys(questions.verified_answer, signed, envelope))
     digest = answer.done.get("digest")
     if digest is not None:
-        await database.run(questions.check_digest, signed, digest, answer.window.text)
+        await with_keys(questions.check_digest, signed, digest, answer.window.text)
         return answer.ended(None)
     if answer.window.length <= SIGNED_CHARS:
         raise unauthenticated("It is not signed.", detail="sig")
@@ -187,7 +188,7 @@ async def _refuse(signed: SignedQuestion, value: object) -> None:
     if isinstance(value, dict) and "code" in value and "intent" not in value:
         # The end of a stream over HTTP, but not of its answer.
         raise refusal_of(value)
-    error = await database.run(questions.verified_error, signed, value)
+    error = await with_keys(questions.verified_error, signed, value)
     if error is not None:
         raise refusal_of(load(error.body.content))
 

@@ -1,4 +1,7 @@
-"""Signing questions to peers, and verifying their answers. Synchronous."""
+"""Signing questions to peers, and verifying their answers. Synchronous.
+
+The functions that need a peer's keys are called by `reading.with_keys`.
+"""
 
 from __future__ import annotations
 

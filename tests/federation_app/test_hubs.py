@@ -65,7 +65,11 @@ def code_of(sender: Name) -> str:
         sender.signing, to=[SERVER], intent=Intent.ASK, content="hello", now=timezone.now()
     )
     try:
-        admission.admit(json.dumps(value).encode())
+        try:
+            admission.admit(json.dumps(value).encode())
+        except registry.KeysDue as due:
+            registry.store_keys(due, registry.fetch_keys(due))
+            admission.admit(json.dumps(value).encode())
     except EnvelopeError as error:
         return error.code.value
     return ""

@@ -1,21 +1,25 @@
-"""Peers that do not answer what is posted to them: they hold up nothing but themselves."""
+"""Peers that do not answer posts or requests for documents: they hold up only themselves."""
 
 from __future__ import annotations
 
 import asyncio
+import json
 import threading
+import uuid
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+import httpx
 import pytest
 
 from chat_app.log import fanout
 from federation_app.guests import delivery, typing_signs
-from federation_app.models import ChatFollower, Peer
+from federation_app.models import ChatFollower, Peer, PeerTrust
+from federation_app.peers import documents
 from sessions_app.access import rates
 from sessions_app.frames import frame
 from sessions_app.process import registry
-from tests.client import wait_until
+from tests.client import text_of, wait_until
 from tests.federation_app.foreign_guests import invited
 from tests.federation_app.peer import add_peer
 from tests.http_server import LocalServer, QuietHandler, serving
@@ -28,21 +32,28 @@ if TYPE_CHECKING:
 
     from chat_app.models import Chat
     from tests.conftest import ServerAddress
-    from tests.live_server import Person
+    from tests.federation_app.peer import ForeignPeer
+    from tests.live_server import Dial, Person
 
 pytestmark = pytest.mark.django_db(transaction=True)
 WAIT_SECONDS = 60
 
 
 class PostServer(LocalServer):
-    """Counts what is posted to it, and accepts it once `may_answer` is set."""
+    """Counts posts and requests for documents, and answers them once `may_answer` is set."""
 
     def __init__(self) -> None:
         self.posts: list[bytes] = []
+        self.requested_paths: list[str] = []
         self.may_answer = threading.Event()
         server = self
 
         class Handler(QuietHandler):
+            def do_GET(self) -> None:  # noqa: N802 as below
+                server.requested_paths.append(self.path)
+                server.may_answer.wait(WAIT_SECONDS)
+                self.send_error(404)
+
             def do_POST(self) -> None:  # noqa: N802 the name is the interface of http.server
                 server.posts.append(self.rfile.read(int(self.headers["Content-Length"])))
                 server.may_answer.wait(WAIT_SECONDS)
@@ -145,3 +156,39 @@ def test_a_peer_that_does_not_answer_signs_of_typing_gets_one_at_a_time(
         # Once it answers, it gets the next one.
         slow.may_answer.set()
         wait_until(lambda: is_typed_to(slow, 2))
+
+
+def test_document_servers_that_do_not_answer_hold_up_no_turn(
+    federated: ServerAddress,
+    dial: Dial,
+    alice: Person,
+    settings: Any,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    settings.UAMP_REMOTE_ALLOW_HOSTS = ["127.0.0.1:*"]
+    monkeypatch.setattr(documents, "FETCH_SECONDS", 2.0 * WAIT_SECONDS)
+    chat = dial(alice)
+    chat.create_session(agent="echo")
+    count = settings.DB_THREADS
+    with post_server(answers=False) as silent, thread_pool(count) as pool:
+        peers = [add_peer(f"silent{n}.example") for n in range(count)]
+        Peer.objects.update(trust=PeerTrust.MANIFEST, documents_address=silent.origin)
+
+        def post_forged(peer: ForeignPeer) -> int:
+            forged = {**peer.envelope(), "id": f"urn:uuid:{uuid.uuid4()}"}
+            return httpx.post(
+                f"{federated.http}/v1/messages",
+                content=json.dumps(forged),
+                headers={"Content-Type": "application/uamp+json"},
+                timeout=WAIT_SECONDS,
+                trust_env=False,
+            ).status_code
+
+        statuses = [pool.submit(post_forged, peer) for peer in peers]
+        wait_until(lambda: len(silent.requested_paths) == count)
+        assert text_of(chat.answer("hello there")) == "hello there"
+        assert not any(status.done() for status in statuses)
+        silent.may_answer.set()
+        assert {status.result(WAIT_SECONDS) for status in statuses} == {401}
+    # The keys that are stored stay valid while the documents are away.
+    assert not Peer.objects.filter(failing_since=None).exists()
