@@ -93,6 +93,7 @@ class ChatStream(WindowedStream):
         queue = self._http.connection.outgoing
         try:
             while (batch := await queue.batch(HEARTBEAT_SECONDS)) is not None:
+                await self.check_trust()
                 if not batch:
                     yield None
                 for frame in batch:
@@ -100,7 +101,6 @@ class ChatStream(WindowedStream):
                     if frame.seq is not None and frame.seq >= self.window.next:
                         yield await self._delta(frame.seq, msgspec.json.decode(frame.text))
                 self._followed.check()
-                await self.check_trust()
         except RemoteProtocolError as error:
             raise envelope_error(error) from None
         raise EnvelopeError(

@@ -134,7 +134,7 @@ class WindowedStream(ABC):
         if time.monotonic() - self._checked_at < TRUST_SECONDS:
             return
         self._checked_at = time.monotonic()
-        if not await database.run(registry.is_trusted, self.stream.peer_id):
+        if not await database.run(registry.is_accepted, self.stream.peer_id):
             raise EnvelopeError(
                 EnvelopeCode.UNAUTHENTICATED, "The peer is no longer trusted.", detail="peer"
             )

@@ -46,12 +46,12 @@ _BY_DOCUMENT: Final = frozenset({PeerTrust.MANIFEST, PeerTrust.SIGNED})
 
 
 def find_peer(did: str) -> Peer:
-    """Return a currently trusted peer; raises EnvelopeError unauthenticated.
+    """Return a peer whose envelopes are accepted; raises EnvelopeError unauthenticated.
 
-    Unknown, suspended and revoked names are refused alike.
+    Unknown, suspended and revoked names, and those of deactivated accounts, are refused alike.
     """
-    peer = trusted_peers().select_related("user").filter(did=did).first()
-    if peer is None or (peer.user is not None and not peer.user.is_active):
+    peer = _accepted_peers().select_related("user").filter(did=did).first()
+    if peer is None:
         raise unauthenticated("The sender is not a peer of this server.", detail="peer")
     return peer
 
@@ -71,19 +71,19 @@ def keys_of_name(did: str, kid: str) -> list[VerificationKey]:
     return [key_of_jwk(key.jwk(), kid=f"{did}#{key.kid.partition('#')[2]}") for key in keys]
 
 
-def is_trusted(peer_id: int) -> bool:
-    """Return whether a peer is currently trusted."""
-    return trusted_peers().filter(pk=peer_id).exists()
+def is_accepted(peer_id: int) -> bool:
+    """Return whether a peer is still accepted: trusted, and its account, if any, is active."""
+    return _accepted_peers().filter(pk=peer_id).exists()
 
 
 def ended_credentials(credentials: set[str]) -> set[str]:
-    """Return the given credentials of peers (`PrincipalKind.PEER`) that are no longer trusted."""
+    """Return the given credentials of peers (`PrincipalKind.PEER`) that are no longer accepted."""
     by_id = {
         int(credential.removeprefix(PrincipalKind.PEER.prefix)): credential
         for credential in credentials
     }
-    trusted = set(trusted_peers().filter(pk__in=by_id).values_list("pk", flat=True))
-    return {credential for pk, credential in by_id.items() if pk not in trusted}
+    accepted = set(_accepted_peers().filter(pk__in=by_id).values_list("pk", flat=True))
+    return {credential for pk, credential in by_id.items() if pk not in accepted}
 
 
 def trusted_peers() -> QuerySet[Peer]:
@@ -100,6 +100,11 @@ def trusted_peers() -> QuerySet[Peer]:
     return Peer.objects.filter(
         Q(anchor__isnull=True) | anchored, revoked_at__isnull=True, suspended_at__isnull=True
     )
+
+
+def _accepted_peers() -> QuerySet[Peer]:
+    """Return the trusted peers that act for no account, or for an active one."""
+    return trusted_peers().filter(Q(user=None) | Q(user__is_active=True))
 
 
 def is_member(peer: Peer) -> bool:

@@ -13,6 +13,7 @@ from chat_app.members.participants import remove_participant
 from chat_app.models import Message, Participant
 from federation_app.envelope.members.reading import envelope_of
 from federation_app.envelope.signatures.signature import verify_signature
+from federation_app.exchange import windowed
 from federation_app.models import EnvelopeStream, ReceivedEnvelope
 from federation_app.own_names import own_keys
 from tests.client import wait_until
@@ -164,6 +165,29 @@ def test_a_peer_loses_a_chat_with_the_membership(
     with Records(federated.ws) as records:
         records.send(peer.envelope("subscribe", "", to=[SERVER], stream_id="chat-1"))
         assert error_of(records.receive())["code"] == "4.04"
+
+
+def test_a_peer_loses_a_chat_with_its_account(
+    federated: ServerAddress,
+    dial: Dial,
+    alice: Person,
+    bob: Person,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(windowed, "TRUST_SECONDS", 0.0)
+    chat = shared_chat(alice, bob, agents=("echo",))
+    peer = add_peer(user=bob.user)
+    writer = dial(alice)
+    writer.create_session(chat=chat.pk)
+    with Records(federated.ws) as records:
+        records.send(follow(peer, chat.pk))
+        records.send(peer.envelope(content="ready"))
+        records.until("done")
+        bob.user.is_active = False
+        bob.user.save()
+        writer.ask("secret")
+        writer.until("message.created")
+        assert error_of(records.receive())["code"] == "4.01"
 
 
 def test_who_follows_a_chat_does_not_write_in_it(
