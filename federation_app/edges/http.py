@@ -18,7 +18,8 @@ from django.views.decorators.csrf import csrf_exempt
 from federation_app.envelope.errors import EnvelopeCode, EnvelopeError, malformed, unauthenticated
 from federation_app.envelope.limits import ENVELOPE_BYTES
 from federation_app.exchange import admission
-from federation_app.exchange.receiver import EnvelopeReceiver, encoded_receipt
+from federation_app.exchange.receipts import encoded_receipt
+from federation_app.exchange.receiver import EnvelopeReceiver
 from federation_app.exchange.relay import RELAYED_BY, read_relays
 from federation_app.exchange.relayed_streams import RelayedStream, error_frame
 from federation_app.peers.reading import with_keys

@@ -28,7 +28,7 @@ from federation_app.envelope.members.reading import Intent, claims_of
 from federation_app.envelope.members.writing import new_envelope
 from federation_app.envelope.streams.deltas import DeltaType, delta_of, is_delta
 from federation_app.envelope.streams.framing import SUBPROTOCOL, framed, read_records
-from federation_app.exchange.receiver import EnvelopeReceipt, EnvelopeReceiver
+from federation_app.exchange.receiver import EnvelopeReceiver
 from federation_app.exchange.relay import RELAYED_BY, read_relays
 from federation_app.exchange.requests import missing_of
 from sessions_app import database
@@ -38,6 +38,7 @@ from sessions_app.access.pacing import Pace
 from sessions_app.process import registry as processes
 
 if TYPE_CHECKING:
+    from federation_app.exchange.receipts import EnvelopeReceipt
     from federation_app.exchange.windowed import WindowedStream
     from sessions_app.transports.socket import Message, Receive, Scope, Send
 
@@ -191,6 +192,12 @@ class EnvelopeSocket:
         if receipt.opens:
             try:
                 await self._open(receipt)
+            except EnvelopeError as error:
+                await receipt.leave()
+                if receipt.intent is not Intent.ASK:
+                    raise
+                # The answer runs: it is its stream that cannot be read here now.
+                await self._write_error(error, receipt.peer.did, {"stream_id": receipt.stream_id})
             except BaseException:
                 await receipt.leave()
                 raise

@@ -52,6 +52,17 @@ def head_of(peer: Peer, chat_id: str) -> int:
     return head
 
 
+def check_place(peer: Peer, chat_id: str, place: int) -> int:
+    """Return the last place in the log of a chat as `head_of` does.
+
+    Raises EnvelopeError conflict if `place` is a later one.
+    """
+    head = head_of(peer, chat_id)
+    if place > head:
+        raise EnvelopeError(EnvelopeCode.CONFLICT, f"The last event is {head}.", detail="after")
+    return head
+
+
 class ChatStream(WindowedStream):
     """The durable events of a chat, each a `chunk` whose payload is a signed `notify`."""
 
@@ -66,9 +77,7 @@ class ChatStream(WindowedStream):
 
     async def join(self) -> None:
         """See WindowedStream. Raises EnvelopeError not_found if the account is not a member."""
-        head = await database.run(head_of, self._peer, self.stream.chat_id)
-        if self._after > head:
-            raise EnvelopeError(EnvelopeCode.CONFLICT, f"The last event is {head}.", detail="after")
+        await database.run(check_place, self._peer, self.stream.chat_id, self._after)
         session_id = self.stream.session_id
         session = await find_session(session_id, self._principal)
         resume = uamp.Resume(after=self._after, session_id=session_id if session else None)

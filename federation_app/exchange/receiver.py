@@ -6,22 +6,21 @@ and sends the deltas of `open`. It sends back a receipt, a delta or an EnvelopeE
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Final
 
-import msgspec
-
-from federation_app.envelope.errors import EnvelopeCode, EnvelopeError
+from federation_app.envelope.errors import EnvelopeCode, EnvelopeError, malformed
 from federation_app.envelope.members.body import text_of
 from federation_app.envelope.members.extensions import hops_of
 from federation_app.envelope.members.reading import Intent
+from federation_app.envelope.streams.deltas import MAX_SEQUENCE
 from federation_app.exchange import admission, chats, outcomes, rate_limits, relay, requests
 from federation_app.exchange.answers import envelope_error
+from federation_app.exchange.receipts import EnvelopeReceipt
 from federation_app.exchange.replies import demand_members, done_members
 from federation_app.exchange.streams import DeltaStream
 from federation_app.exchange.turns import PeerTurn
-from federation_app.exchange.windowed import open_streams
+from federation_app.exchange.windowed import check_room, open_streams
 from federation_app.guests import receiving
 from federation_app.peers import quotas
 from sessions_app import database
@@ -40,41 +39,8 @@ if TYPE_CHECKING:
     PassOn = Callable[[Admitted, bytes], Awaitable[relay.Passed]]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class EnvelopeReceipt:
-    """An accepted envelope, with its `stream`, if it has one; `after` is where a reader begins.
-
-    `opens` means that the sender expects deltas: the envelope was an `ask`, a `subscribe`, or an
-    `error` about a missing delta, and all its receivers are ours. Any other receiver could replay
-    it, and would read the answer. `is_repeated` means that the same envelope was accepted before.
-    """
-
-    intent: Intent
-    peer: Peer
-    stream: EnvelopeStream | None
-    opens: bool
-    after: int = -1
-    is_repeated: bool = False
-    # The outcomes at each member, if several are its receivers.
-    deliveries: tuple[relay.Delivery, ...] = ()
-    # The row of an `ask`, and the turn that began its answer here, if the caller follows it.
-    request: ReceivedEnvelope | None = None
-    turn: PeerTurn | None = None
-
-    @property
-    def stream_id(self) -> str:
-        """The stream's id; '' if there is none."""
-        return "" if self.stream is None else self.stream.stream_id
-
-    @property
-    def window(self) -> int:
-        """The stream's window; 0 if there is none."""
-        return 0 if self.stream is None else self.stream.window
-
-    async def leave(self) -> None:
-        """Leave the turn, unless it was opened; the response keeps running. Idempotent."""
-        if self.turn is not None:
-            await self.turn.close()
+_LAST_PLACE: Final = MAX_SEQUENCE - 2**32
+"""The last delta of an answer that is believed; it leaves numbers for those that follow."""
 
 
 class EnvelopeReceiver:
@@ -108,23 +74,7 @@ class EnvelopeReceiver:
             return await self._ask(admitted, follows=follows)
         if chat_id := requests.chat_of(admitted):
             return await self._subscribe(admitted, chat_id)
-        stream = await database.run(
-            partial(
-                admission.find_own_stream,
-                admitted.peer,
-                stream_id=admitted.envelope.stream_id,
-                reply_to=admitted.envelope.reply_to,
-            )
-        )
-        requests.check_receiver(admitted, stream)
-        # Parsed before the envelope is recorded, so that a malformed one leaves no row.
-        place, payment = requests.place_of(admitted), requests.payment_of(admitted)
-        if payment is None:
-            _, is_repeated = await database.run(admission.remember, admitted)
-        else:
-            pay = partial(self._pay, admitted, stream, payment)
-            is_repeated = await outcomes.carry_out(admitted, pay)
-        return await self._follow(admitted, stream, place, is_repeated=is_repeated)
+        return await self._about_stream(admitted)
 
     async def open(self, receipt: EnvelopeReceipt) -> WindowedStream:
         """Open the deltas that follow a receipt; raises EnvelopeError. The caller closes them.
@@ -157,6 +107,7 @@ class EnvelopeReceiver:
             )
         if after >= 0:
             # A returning reader has received the delta that it names.
+            await self._check_place(peer, stream, after)
             await database.run(admission.acknowledge, stream, after)
         principal = admission.principal_of(peer, address=self._address)
         limit = quotas.streams_of(peer)
@@ -178,14 +129,24 @@ class EnvelopeReceiver:
         await opened.open()
         return opened
 
-    async def acknowledge(self, stream: EnvelopeStream, delta_seq: int) -> None:
+    async def _acknowledge(self, peer: Peer, stream: EnvelopeStream, delta_seq: int) -> None:
         """Pass an acknowledgement to the readers of a stream, here and in other processes.
 
         Raises EnvelopeError malformed for a delta that was not sent to a reader here.
         """
-        for reader in open_streams(stream.pk):
+        readers = open_streams(stream.pk)
+        for reader in readers:
             reader.acknowledge(delta_seq)
+        if not readers:
+            await self._check_place(peer, stream, delta_seq)
         await database.run(admission.acknowledge, stream, delta_seq)
+
+    async def _check_place(self, peer: Peer, stream: EnvelopeStream, place: int) -> None:
+        """Raise EnvelopeError for a delta that no process can have sent."""
+        if stream.chat_id:
+            await database.run(chats.check_place, peer, stream.chat_id, place)
+        elif place > _LAST_PLACE:
+            raise malformed("No answer has so many deltas.", detail="delta_seq")
 
     async def _share(self, admitted: Admitted) -> EnvelopeReceipt:
         """Carry out an envelope about a shared chat (ADR 66); a refused one leaves no row."""
@@ -226,6 +187,9 @@ class EnvelopeReceiver:
     async def _ask(self, admitted: Admitted, *, follows: bool) -> EnvelopeReceipt:
         text, servers = text_of(admitted.envelope.body), hops_of(admitted.envelope.ext)
         principal = admission.principal_of(admitted.peer, address=self._address, servers=servers)
+        follows = follows and admitted.is_ours_alone
+        if follows:
+            check_room(principal, limit=quotas.streams_of(admitted.peer))
         received, is_repeated, session = await database.run(
             outcomes.remember_question, admitted, principal
         )
@@ -237,7 +201,7 @@ class EnvelopeReceiver:
         if not stream.response_id:
             turn = PeerTurn(principal, agent=admitted.agent)
             await self._begin(received, stream, turn, session, text)
-            if not (follows and admitted.is_ours_alone and turn.has_begun_here):
+            if not (follows and turn.has_begun_here):
                 await turn.close()
                 turn = None
         return EnvelopeReceipt(
@@ -253,8 +217,9 @@ class EnvelopeReceiver:
     async def _subscribe(self, admitted: Admitted, chat_id: str) -> EnvelopeReceipt:
         """Follow a chat of the peer's account, after the place in the body, or from now on."""
         place = requests.place_of(admitted)
-        head = await database.run(chats.head_of, admitted.peer, chat_id)
-        after = head if place is None or place < 0 else place
+        place = -1 if place is None else place
+        head = await database.run(chats.check_place, admitted.peer, chat_id, place)
+        after = head if place < 0 else place
         remember = partial(admission.remember, admitted, chat_id=chat_id)
         received, is_repeated = await database.run(remember)
         stream = _stream_of(received)
@@ -293,23 +258,55 @@ class EnvelopeReceiver:
             await turn.close()
             raise
 
-    async def _follow(
-        self, admitted: Admitted, stream: EnvelopeStream, place: int | None, *, is_repeated: bool
-    ) -> EnvelopeReceipt:
-        intent = admitted.envelope.intent
-        peer = admitted.peer
-        receipt = partial(
-            EnvelopeReceipt, intent=intent, peer=peer, stream=stream, is_repeated=is_repeated
+    async def _about_stream(self, admitted: Admitted) -> EnvelopeReceipt:
+        stream = await database.run(
+            partial(
+                admission.find_own_stream,
+                admitted.peer,
+                stream_id=admitted.envelope.stream_id,
+                reply_to=admitted.envelope.reply_to,
+            )
         )
-        if intent is Intent.CONFIRM:
-            return receipt(opens=False)
-        if intent in {Intent.CANCEL, Intent.DENY}:
-            await self._cancel(admitted, stream)
-            return receipt(opens=False)
-        if intent is Intent.PROGRESS:
-            await self.acknowledge(stream, place or 0)
-            return receipt(opens=False)
-        return receipt(opens=admitted.is_ours_alone, after=-1 if place is None else place)
+        requests.check_receiver(admitted, stream)
+        # Parsed before the envelope is recorded, so that a malformed one leaves no row.
+        place, payment = requests.place_of(admitted), requests.payment_of(admitted)
+        if payment is None:
+            return await self._follow(admitted, stream, place)
+        pay = partial(self._pay, admitted, stream, payment)
+        is_repeated = await outcomes.carry_out(admitted, pay)
+        return EnvelopeReceipt(
+            intent=Intent.CONFIRM,
+            peer=admitted.peer,
+            stream=stream,
+            opens=False,
+            is_repeated=is_repeated,
+        )
+
+    async def _follow(
+        self, admitted: Admitted, stream: EnvelopeStream, place: int | None
+    ) -> EnvelopeReceipt:
+        """Carry out an envelope about a stream; one that is refused leaves no row."""
+        intent, peer = admitted.envelope.intent, admitted.peer
+        received, is_repeated = await database.run(admission.remember, admitted)
+        try:
+            if intent in {Intent.CANCEL, Intent.DENY}:
+                await self._cancel(admitted, stream)
+            elif intent is Intent.PROGRESS:
+                await self._acknowledge(peer, stream, place or 0)
+            elif place is not None:
+                await self._check_place(peer, stream, place)
+        except EnvelopeError:
+            if not is_repeated:
+                await database.run(admission.forget, received)
+            raise
+        return EnvelopeReceipt(
+            intent=intent,
+            peer=peer,
+            stream=stream,
+            opens=intent in {Intent.SUBSCRIBE, Intent.ERROR} and admitted.is_ours_alone,
+            after=-1 if place is None else place,
+            is_repeated=is_repeated,
+        )
 
     async def _pay(self, admitted: Admitted, stream: EnvelopeStream, payment: ev.Payment) -> None:
         """Pay for the response of a stream; raises RemoteProtocolError for a refused payment."""
@@ -343,31 +340,3 @@ def _stream_of(received: ReceivedEnvelope) -> EnvelopeStream:
     if received.stream is None:
         raise EnvelopeError(EnvelopeCode.CONFLICT, "You used this id before.", detail="id_conflict")
     return received.stream
-
-
-def receipt_members(receipt: EnvelopeReceipt) -> dict[str, Any]:
-    """Return the JSON members of a receipt, for transports that answer with a body."""
-    if receipt.deliveries:
-        receivers = [_delivery_members(delivery) for delivery in receipt.deliveries]
-        return {"repeated": receipt.is_repeated, "receivers": receivers}
-    if receipt.stream is None:
-        return {"repeated": receipt.is_repeated}
-    return {
-        "stream_id": receipt.stream_id,
-        "delta_window": receipt.window,
-        "repeated": receipt.is_repeated,
-    }
-
-
-def _delivery_members(delivery: relay.Delivery) -> dict[str, Any]:
-    members: dict[str, Any] = {"to": list(delivery.to)}
-    if delivery.error is not None:
-        return members | delivery.error.payload()
-    if delivery.passed is not None and (stream := delivery.passed.stream) is not None:
-        members |= {"stream_id": stream.stream_id, "delta_window": stream.window}
-    return members | {"repeated": delivery.passed is not None and delivery.passed.is_repeated}
-
-
-def encoded_receipt(receipt: EnvelopeReceipt) -> bytes:
-    """Return a receipt as encoded JSON."""
-    return msgspec.json.encode(receipt_members(receipt))

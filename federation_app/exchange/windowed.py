@@ -76,10 +76,7 @@ class WindowedStream(ABC):
 
         Raises EnvelopeError not_found, or busy if the peer reads too many.
         """
-        if _counts[self._principal.key] >= self._limit:
-            raise EnvelopeError(
-                EnvelopeCode.BUSY, "You read too many streams. Close one first.", retry_after=1
-            )
+        check_room(self._principal, limit=self._limit)
         _counts[self._principal.key] += 1
         _open[self.stream.pk].add(self)
         self._is_open = True
@@ -138,6 +135,14 @@ class WindowedStream(ABC):
             raise EnvelopeError(
                 EnvelopeCode.UNAUTHENTICATED, "The peer is no longer trusted.", detail="peer"
             )
+
+
+def check_room(principal: Principal, *, limit: int) -> None:
+    """Raise EnvelopeError busy if a peer reads as many streams here as it may."""
+    if _counts[principal.key] >= limit:
+        raise EnvelopeError(
+            EnvelopeCode.BUSY, "You read too many streams. Close one first.", retry_after=1
+        )
 
 
 def open_streams(stream_pk: int) -> list[WindowedStream]:

@@ -136,10 +136,30 @@ def test_chats_of_others_are_not_followed(
         ):
             records.send(bad)
             assert error_of(records.receive())["code"] == code
-        assert not EnvelopeStream.objects.exists()
-        assert not ReceivedEnvelope.objects.exists()
         records.send(follow(member, chat.pk, after=head + 1))
         assert error_of(records.receive())["code"] == "4.09"
+        assert not EnvelopeStream.objects.exists()
+        assert not ReceivedEnvelope.objects.exists()
+
+
+def test_a_reader_has_no_event_that_a_chat_does_not_have(
+    federated: ServerAddress, alice: Person, bob: Person
+) -> None:
+    chat = shared_chat(alice, bob)
+    head = chat_heads([chat.pk])[chat.pk]
+    member = add_peer(user=bob.user)
+    with Records(federated.ws) as records:
+        records.send(follow(member, chat.pk, after=head))
+        records.send(member.envelope(content="ready"))
+        records.until("done")
+    wait_until(lambda: not windowed.open_streams(EnvelopeStream.objects.get(chat_id=chat.pk).pk))
+    with Records(federated.ws) as records:
+        for intent, place in (("progress", {"ack": head + 1}), ("subscribe", {"after": head + 1})):
+            content = json.dumps(place)
+            records.send(member.envelope(intent, content, to=[SERVER], stream_id="chat-1"))
+            assert error_of(records.receive())["code"] == "4.09"
+    assert EnvelopeStream.objects.get(chat_id=chat.pk).acknowledged == head
+    assert ReceivedEnvelope.objects.count() == 2
 
 
 def test_a_peer_loses_a_chat_with_the_membership(

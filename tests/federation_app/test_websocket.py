@@ -15,10 +15,11 @@ from federation_app.edges import websocket
 from federation_app.envelope.members.reading import envelope_of
 from federation_app.envelope.signatures.signature import verify_signature
 from federation_app.envelope.streams.framing import PREFIX
-from federation_app.exchange import windowed
+from federation_app.exchange import receiver, windowed
 from federation_app.models import EnvelopeStream, Peer, ReceivedEnvelope
 from federation_app.own_names import own_keys
 from federation_app.peers import registry
+from sessions_app.models import Response
 from tests.client import wait_until
 from tests.federation_app.peer import ECHO, SERVER, ForeignPeer, Records, add_peer, text_of
 from tests.live_server import counted_rows, quick_agent
@@ -258,6 +259,46 @@ def test_a_refused_envelope_stores_and_runs_nothing(
     assert after == before
 
 
+def refusal_in(records: Records) -> dict[str, Any]:
+    """Return the content of the next error envelope, past any deltas."""
+    record = records.receive()
+    while "delta_seq" in record:
+        record = records.receive()
+    return error_of(record)
+
+
+def test_a_refused_envelope_about_a_stream_leaves_no_row(
+    federated: ServerAddress, peer: ForeignPeer
+) -> None:
+    quick_agent("talker", "echo", delay=0.2)
+    with Records(federated.ws) as records:
+        records.send(peer.envelope(content=LONG, to=[f"{SERVER}:agents:talker"], stream_id="str-1"))
+        records.receive()
+        records.send(peer.envelope("progress", json.dumps({"ack": 10**6}), stream_id="str-1"))
+        assert refusal_in(records)["code"] == "4.00"
+        EnvelopeStream.objects.update(response_id="resp_none")
+        records.send(peer.envelope("cancel", "", stream_id="str-1"))
+        assert refusal_in(records)["code"] == "4.04"
+    assert ReceivedEnvelope.objects.get().intent == "ask"
+
+
+def test_a_reader_has_no_delta_that_cannot_have_been_sent(
+    federated: ServerAddress, peer: ForeignPeer
+) -> None:
+    with Records(federated.ws) as records:
+        records.send(peer.envelope(stream_id="str-1"))
+        records.until("done")
+    wait_until(lambda: not windowed.open_streams(EnvelopeStream.objects.get().pk))
+    before = EnvelopeStream.objects.get().acknowledged
+    last = 2**53 - 1
+    with Records(federated.ws) as records:
+        for intent, place in (("progress", {"ack": last}), ("subscribe", {"after": last})):
+            records.send(peer.envelope(intent, json.dumps(place), stream_id="str-1"))
+            assert refusal_in(records)["code"] == "4.00"
+    assert EnvelopeStream.objects.get().acknowledged == before
+    assert ReceivedEnvelope.objects.count() == 1
+
+
 def test_a_socket_of_strangers_and_of_garbage_is_closed(
     federated: ServerAddress, peer: ForeignPeer
 ) -> None:
@@ -333,12 +374,36 @@ def test_a_peer_reads_as_many_streams_as_it_may(
     with Records(federated.ws) as records:
         records.send(peer.envelope(content=LONG, to=to, stream_id="str-1"))
         records.receive()
-        records.send(peer.envelope(content="x", stream_id="str-2"))
+        refused = peer.envelope(content="x", stream_id="str-2")
+        records.send(refused)
         record = records.receive()
         while "delta_seq" in record:
             assert record["stream_id"] == "str-1"
             record = records.receive()
         assert error_of(record)["code"] == "5.04"
+        assert record["reply_to"] == refused["id"]
+    # Nothing is run for the refused question.
+    assert Response.objects.count() == 1
+    assert not EnvelopeStream.objects.filter(stream_id="str-2").exists()
+
+
+def test_a_stream_that_finds_no_room_after_its_question_was_accepted_names_itself(
+    federated: ServerAddress, peer: ForeignPeer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Peer.objects.filter(pk=peer.row.pk).update(max_streams=1)
+    # Another socket of the peer takes the last place meanwhile.
+    monkeypatch.setattr(receiver, "check_room", lambda *_, **__: None)
+    quick_agent("talker", "echo", delay=0.2)
+    to = [f"{SERVER}:agents:talker"]
+    with Records(federated.ws) as first, Records(federated.ws) as second:
+        first.send(peer.envelope(content=LONG, to=to, stream_id="str-1"))
+        first.receive()
+        second.send(peer.envelope(content="x", stream_id="str-2"))
+        record = second.receive()
+    assert error_of(record)["code"] == "5.04"
+    assert record["stream_id"] == "str-2"
+    assert "reply_to" not in record
+    assert Response.objects.count() == 2
 
 
 def test_a_stream_belongs_to_its_peer(federated: ServerAddress, peer: ForeignPeer) -> None:
