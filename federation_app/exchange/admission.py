@@ -30,7 +30,7 @@ from federation_app.peers import quotas, registry
 from sessions_app.access.principal import Principal, PrincipalKind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
 
     from federation_app.envelope.members.reading import Envelope
     from federation_app.models import Peer
@@ -47,6 +47,7 @@ INTENTS: Final = (
 """The intents that this server supports of any peer."""
 GUEST_INTENTS: Final = (Intent.INFORM, Intent.PROPOSE, Intent.NOTIFY)
 """Those that it supports only about shared chats (ADR 66)."""
+CANCELLING: Final = frozenset({Intent.CANCEL, Intent.DENY})
 _OWN_ID: Final = "str-"
 
 
@@ -194,17 +195,22 @@ def certified_peer(name: str) -> Peer:
 
 
 def remember(
-    admitted: Admitted, *, chat_id: str = "", is_done: bool = True
+    admitted: Admitted,
+    *,
+    chat_id: str = "",
+    cancelled: EnvelopeStream | None = None,
+    is_done: bool = True,
 ) -> tuple[ReceivedEnvelope, bool]:
     """Record an envelope's id and the stream that it opens; return its row and whether it repeats.
 
-    `is_done` is False for one whose effect comes later: see `outcomes`. Raises
-    EnvelopeError conflict if the id or the stream was used for something else.
+    `cancelled` is the subscription that it ends. `is_done` is False for one whose effect comes
+    later: see `outcomes`. Raises EnvelopeError conflict if the id or the stream was used for
+    something else.
     """
     envelope, peer = admitted.envelope, admitted.peer
     try:
         with transaction.atomic():
-            stream = None
+            stream = cancelled
             if envelope.intent is Intent.ASK or chat_id:
                 stream = EnvelopeStream.objects.create(
                     peer=peer,
@@ -298,11 +304,15 @@ def acknowledge(stream: EnvelopeStream, delta_seq: int) -> None:
     )
 
 
-def acknowledged(stream_pk: int) -> int:
-    """Return the last delta that the peer of a stream acknowledged; -1 for none."""
-    rows = EnvelopeStream.objects.filter(pk=stream_pk).values_list("acknowledged", flat=True)
-    stream = rows.first()
-    return -1 if stream is None else stream
+def acknowledged(stream_pks: Collection[int]) -> dict[int, int]:
+    """Return the last acknowledged delta of each of these streams, -1 for none."""
+    rows = EnvelopeStream.objects.filter(pk__in=stream_pks)
+    return dict(rows.values_list("pk", "acknowledged"))
+
+
+def is_cancelled(stream_pk: int) -> bool:
+    """Return whether a peer has cancelled its subscription to a chat."""
+    return ReceivedEnvelope.objects.filter(stream=stream_pk, intent__in=CANCELLING).exists()
 
 
 def forget_old(limit: int) -> int:

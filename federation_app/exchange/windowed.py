@@ -9,7 +9,9 @@ import asyncio
 import time
 from abc import ABC, abstractmethod
 from collections import Counter, defaultdict
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Final
+from weakref import WeakKeyDictionary
 
 from django.conf import settings
 
@@ -19,20 +21,22 @@ from federation_app.exchange import admission
 from federation_app.exchange.answers import envelope_error
 from federation_app.peers import registry
 from sessions_app import database
+from sessions_app.process import registry as processes
 from uamp import RemoteProtocolError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Iterator
 
     from federation_app.envelope.streams.deltas import StreamDelta
     from federation_app.models import EnvelopeStream
     from sessions_app.access.principal import Principal
 
 ROW_SECONDS: Final = 0.25
-"""How often a full window checks for acknowledgements that reached another process."""
+"""How often a process with full windows reads the acknowledgements that reached others."""
 TRUST_SECONDS: Final = 5.0
 _open: Final[dict[int, set[WindowedStream]]] = defaultdict(set)
 _counts: Final[Counter[str]] = Counter()
+_full: Final[WeakKeyDictionary[asyncio.AbstractEventLoop, FullWindows]] = WeakKeyDictionary()
 
 
 class WindowedStream(ABC):
@@ -94,6 +98,12 @@ class WindowedStream(ABC):
         self.window.acknowledge(delta_seq)
         self._acknowledged.set()
 
+    def acknowledge_stored(self, delta_seq: int) -> None:
+        """Process an acknowledgement that the row has, up to the deltas that were sent here."""
+        self.window.acknowledge(min(delta_seq, self.window.next - 1))
+        if self.window.has_room:
+            self._acknowledged.set()
+
     async def close(self) -> None:
         """Leave the source, which continues; later calls do nothing."""
         if not self._is_open:
@@ -111,7 +121,8 @@ class WindowedStream(ABC):
         """Wait until the window has room; raises EnvelopeError busy if it stays full."""
         ends_at = time.monotonic() + settings.UAMP_ENVELOPE_STALL_SECONDS
         while not self.window.has_room:
-            if time.monotonic() > ends_at:
+            left = ends_at - time.monotonic()
+            if left <= 0:
                 raise EnvelopeError(
                     EnvelopeCode.BUSY,
                     "No delta was acknowledged for a long time. Resume the stream.",
@@ -119,11 +130,9 @@ class WindowedStream(ABC):
                     retry_after=1,
                 )
             self._acknowledged.clear()
-            try:
-                await asyncio.wait_for(self._acknowledged.wait(), ROW_SECONDS)
-            except TimeoutError:
-                stored = await database.run(admission.acknowledged, self.stream.pk)
-                self.window.acknowledge(min(stored, self.window.next - 1))
+            with full_windows().waiting(self), suppress(TimeoutError):
+                pause = min(left, max(TRUST_SECONDS, ROW_SECONDS))
+                await asyncio.wait_for(self._acknowledged.wait(), pause)
             await self.check_trust()
 
     async def check_trust(self) -> None:
@@ -131,10 +140,55 @@ class WindowedStream(ABC):
         if time.monotonic() - self._checked_at < TRUST_SECONDS:
             return
         self._checked_at = time.monotonic()
-        if not await database.run(registry.is_accepted, self.stream.peer_id):
+        await database.run(self.check_rows)
+
+    def check_rows(self) -> None:
+        """Check what ends the stream in every process. Synchronous; raises as `check_trust`."""
+        if not registry.is_accepted(self.stream.peer_id):
             raise EnvelopeError(
                 EnvelopeCode.UNAUTHENTICATED, "The peer is no longer trusted.", detail="peer"
             )
+
+
+class FullWindows:
+    """The streams of a process with full windows, which wait for acknowledgements.
+
+    While there are any, one task reads the acknowledgements that reached other processes from
+    their rows, with one query for all. Everything belongs to one event loop.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: set[WindowedStream] = set()
+        self._is_reading = False
+
+    @contextmanager
+    def waiting(self, stream: WindowedStream) -> Iterator[None]:
+        """Pass stored acknowledgements to a stream during the block."""
+        self._waiting.add(stream)
+        if not self._is_reading:
+            self._is_reading = True
+            processes.current().spawn(self._read(), name="acknowledgements")
+        try:
+            yield
+        finally:
+            self._waiting.discard(stream)
+
+    async def _read(self) -> None:
+        try:
+            await asyncio.sleep(ROW_SECONDS)
+            while self._waiting:
+                pks = {waiting.stream.pk for waiting in self._waiting}
+                stored = await database.run(admission.acknowledged, pks)
+                for waiting in list(self._waiting):
+                    waiting.acknowledge_stored(stored.get(waiting.stream.pk, -1))
+                await asyncio.sleep(ROW_SECONDS)
+        finally:
+            self._is_reading = False
+
+
+def full_windows() -> FullWindows:
+    """Return the full windows of the running event loop."""
+    return _full.setdefault(asyncio.get_running_loop(), FullWindows())
 
 
 def check_room(principal: Principal, *, limit: int) -> None:

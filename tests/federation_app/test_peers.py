@@ -326,7 +326,7 @@ def test_old_envelopes_are_forgotten_when_they_cannot_come_again(settings: Any) 
     stream = EnvelopeStream.objects.get()
     for ack, last in ((0, 0), (7, 7), (3, 7)):
         admission.acknowledge(stream, ack)
-        assert admission.acknowledged(stream.pk) == last
+        assert admission.acknowledged([stream.pk]) == {stream.pk: last}
     assert admission.forget_old(100) == 0
     old = timezone.now() - timedelta(hours=24, seconds=1)
     ReceivedEnvelope.objects.update(created_at=old)
