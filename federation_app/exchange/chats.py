@@ -21,7 +21,7 @@ from federation_app.exchange import admission
 from federation_app.exchange.answers import envelope_error
 from federation_app.exchange.replies import signed_event
 from federation_app.exchange.turns import TRANSPORT
-from federation_app.exchange.windowed import WindowedStream
+from federation_app.exchange.windowed import WindowedStream, open_streams
 from sessions_app import database
 from sessions_app.connection.defaults import Defaults
 from sessions_app.handlers.sessions import find_session
@@ -72,11 +72,18 @@ class ChatStream(WindowedStream):
         super().__init__(stream, principal, limit=limit, after=after)
         self._peer = peer
         self._after = after
+        self._is_cancelled = False
         self._http = HttpExchange(None, principal, TRANSPORT, defaults=Defaults())
         self._followed = FollowedResponse(self._http)
 
     async def join(self) -> None:
-        """See WindowedStream. Raises EnvelopeError not_found if the account is not a member."""
+        """See WindowedStream. Raises EnvelopeError not_found if the account is not a member.
+
+        A cancelled subscription has nothing to join.
+        """
+        await database.run(self.check_rows)
+        if self._is_cancelled:
+            return
         await database.run(check_place, self._peer, self.stream.chat_id, self._after)
         session_id = self.stream.session_id
         session = await find_session(session_id, self._principal)
@@ -88,6 +95,7 @@ class ChatStream(WindowedStream):
             resume=resume,
         )
         self._http.end_with_process()
+        self._http.connection.outgoing.end_when(lambda: self._is_cancelled)
         self._http.stay()
         await self._followed.take(create)
         self._followed.check()
@@ -98,11 +106,17 @@ class ChatStream(WindowedStream):
         await database.run(admission.acknowledge, self.stream, self.window.acknowledged)
 
     async def deltas(self) -> AsyncIterator[StreamDelta | None]:
-        """See WindowedStream; a chat has no end, but the membership may have one."""
+        """See WindowedStream; a chat has no end, but the peer may cancel its subscription.
+
+        Raises EnvelopeError also at the end of the membership.
+        """
         queue = self._http.connection.outgoing
         try:
-            while (batch := await queue.batch(HEARTBEAT_SECONDS)) is not None:
+            while not self._is_cancelled:
+                batch = await queue.batch(HEARTBEAT_SECONDS)
                 await self.check_trust()
+                if batch is None or self._is_cancelled:
+                    break
                 if not batch:
                     yield None
                 for frame in batch:
@@ -112,9 +126,24 @@ class ChatStream(WindowedStream):
                 self._followed.check()
         except RemoteProtocolError as error:
             raise envelope_error(error) from None
+        if self._is_cancelled:
+            await self.wait_for_room()
+            number, now = self.window.take(), timezone.now()
+            yield delta_at(number, self.stream.stream_id, now, DeltaType.CANCEL, {})
+            return
         raise EnvelopeError(
             EnvelopeCode.BUSY, "The process is shutting down. Resume the stream.", retry_after=1
         )
+
+    def cancel(self) -> None:
+        """End the deltas with a `cancel`."""
+        self._is_cancelled = True
+        self._http.connection.outgoing.wake()
+
+    def check_rows(self) -> None:
+        """See WindowedStream; another process may have received the cancellation."""
+        super().check_rows()
+        self._is_cancelled = self._is_cancelled or admission.is_cancelled(self.stream.pk)
 
     async def _delta(self, seq: int, event: dict[str, Any]) -> StreamDelta:
         await self.wait_for_room()
@@ -126,3 +155,10 @@ class ChatStream(WindowedStream):
             raise RuntimeError(f"event {seq} of {self.stream.chat_id} follows {number - 1}")
         payload = {"envelope": envelope}
         return delta_at(seq, self.stream.stream_id, timezone.now(), DeltaType.CHUNK, payload)
+
+
+def cancel_readers(stream_pk: int) -> None:
+    """End a subscription for its readers in this process. Others find the cancellation's row."""
+    for reader in open_streams(stream_pk):
+        if isinstance(reader, ChatStream):
+            reader.cancel()

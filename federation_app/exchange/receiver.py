@@ -287,9 +287,15 @@ class EnvelopeReceiver:
     ) -> EnvelopeReceipt:
         """Carry out an envelope about a stream; one that is refused leaves no row."""
         intent, peer = admitted.envelope.intent, admitted.peer
-        received, is_repeated = await database.run(admission.remember, admitted)
+        cancels = intent in admission.CANCELLING
+        remember = partial(
+            admission.remember, admitted, cancelled=stream if cancels and stream.chat_id else None
+        )
+        received, is_repeated = await database.run(remember)
         try:
-            if intent in {Intent.CANCEL, Intent.DENY}:
+            if cancels and stream.chat_id:
+                chats.cancel_readers(stream.pk)
+            elif cancels:
                 await self._cancel(admitted, stream)
             elif intent is Intent.PROGRESS:
                 await self._acknowledge(peer, stream, place or 0)

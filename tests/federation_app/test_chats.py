@@ -13,7 +13,7 @@ from chat_app.members.participants import remove_participant
 from chat_app.models import Message, Participant
 from federation_app.envelope.members.reading import envelope_of
 from federation_app.envelope.signatures.signature import verify_signature
-from federation_app.exchange import windowed
+from federation_app.exchange import chats, windowed
 from federation_app.models import EnvelopeStream, ReceivedEnvelope
 from federation_app.own_names import own_keys
 from tests.client import wait_until
@@ -160,6 +160,45 @@ def test_a_reader_has_no_event_that_a_chat_does_not_have(
             assert error_of(records.receive())["code"] == "4.09"
     assert EnvelopeStream.objects.get(chat_id=chat.pk).acknowledged == head
     assert ReceivedEnvelope.objects.count() == 2
+
+
+@pytest.mark.parametrize("reads_elsewhere", [False, True])
+def test_a_subscription_is_cancelled(
+    federated: ServerAddress,
+    dial: Dial,
+    alice: Person,
+    bob: Person,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    reads_elsewhere: bool,
+) -> None:
+    """The states of envelope §10."""
+    if reads_elsewhere:
+        monkeypatch.setattr(chats, "open_streams", lambda _pk: [])
+        monkeypatch.setattr(chats, "HEARTBEAT_SECONDS", 0.1)
+        monkeypatch.setattr(windowed, "TRUST_SECONDS", 0.0)
+    chat = shared_chat(alice, bob, agents=("echo",))
+    peer = add_peer(user=bob.user)
+    writer = dial(alice)
+    writer.create_session(chat=chat.pk)
+    following = follow(peer, chat.pk)
+    cancel = peer.envelope("cancel", "", to=[SERVER], stream_id="chat-1")
+    with Records(federated.ws) as records:
+        records.send(following)
+        records.send(cancel)
+        assert records.receive()["type"] == "cancel"
+        writer.ask("secret")
+        writer.until("message.created")
+        # It stays cancelled, for whatever would resume it, and a repeat of either changes nothing.
+        records.send(cancel)
+        resuming = peer.envelope("subscribe", "", to=[SERVER], stream_id="chat-1")
+        for envelope in (following, resuming):
+            records.send(envelope)
+            ended = records.receive()
+            assert ended["type"] == "cancel"
+        # A new one follows the chat again.
+        records.send(follow(peer, chat.pk, after=ended["delta_seq"] - 1, stream_id="chat-2"))
+        assert texts([records.receive()]) == ["secret"]
 
 
 def test_a_peer_loses_a_chat_with_the_membership(
