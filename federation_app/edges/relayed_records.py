@@ -96,15 +96,11 @@ class RelayedRecords:
             return await relay.pass_on(admitted, raw, relays=self._relays)
         key = admitted.peer.pk, admitted.envelope.id
         if key in _open:
-            raise EnvelopeError(
-                EnvelopeCode.BUSY, "The envelope is in transit.", detail="relay", retry_after=1
-            )
+            raise EnvelopeError(EnvelopeCode.BUSY, "The envelope is in transit.", detail="relay")
         if sum(len(line.streams) for line in self._lines.values()) >= quotas.streams_of(
             admitted.peer
         ):
-            raise EnvelopeError(
-                EnvelopeCode.BUSY, "You read too many streams. Close one first.", retry_after=1
-            )
+            raise EnvelopeError(EnvelopeCode.BUSY, "You read too many streams. Close one first.")
         _open.add(key)
         try:
             row, received, is_repeated = await database.run(relay.begin_stream, admitted, member)
@@ -163,7 +159,7 @@ class RelayedRecords:
                 return open_line
             if len(self._lines) >= MAX_LINES:
                 raise EnvelopeError(
-                    EnvelopeCode.BUSY, "This socket has streams to too many members.", retry_after=1
+                    EnvelopeCode.BUSY, "This socket has streams to too many members."
                 )
             base = relay.base_of(member)
             try:

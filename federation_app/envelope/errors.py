@@ -64,8 +64,8 @@ MEANINGS: Final[dict[EnvelopeCode, CodeMeaning]] = {
 class EnvelopeError(Exception):
     """The refusal of an envelope, a delta or a manifest.
 
-    `detail` is a word for programs, `retry_after` is in seconds, and `expected` is the missing
-    `delta_seq` (4.09).
+    `detail` is a word for programs, `retry_after` is in seconds (1 for 5.04 if not given), and
+    `expected` is the missing `delta_seq` (4.09).
     """
 
     def __init__(
@@ -81,6 +81,8 @@ class EnvelopeError(Exception):
         self.code = code
         self.message = message
         self.detail = detail
+        if retry_after is None and code is EnvelopeCode.BUSY:
+            retry_after = 1
         self.retry_after = retry_after
         self.expected = expected
 

@@ -131,9 +131,7 @@ class ChatStream(WindowedStream):
             number, now = self.window.take(), timezone.now()
             yield delta_at(number, self.stream.stream_id, now, DeltaType.CANCEL, {})
             return
-        raise EnvelopeError(
-            EnvelopeCode.BUSY, "The process is shutting down. Resume the stream.", retry_after=1
-        )
+        raise EnvelopeError(EnvelopeCode.BUSY, "The process is shutting down. Resume the stream.")
 
     def cancel(self) -> None:
         """End the deltas with a `cancel`."""

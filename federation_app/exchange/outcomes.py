@@ -95,7 +95,7 @@ async def begun_by_another(received: ReceivedEnvelope, stream: EnvelopeStream) -
 
 def _still_processed() -> EnvelopeError:
     """Return the error for a repeat of an envelope that is still being processed."""
-    return EnvelopeError(EnvelopeCode.BUSY, "The same envelope is being processed.", retry_after=1)
+    return EnvelopeError(EnvelopeCode.BUSY, "The same envelope is being processed.")
 
 
 async def _was_done(received: ReceivedEnvelope) -> bool:

@@ -102,9 +102,7 @@ class EnvelopeReceiver:
     ) -> WindowedStream:
         """Open a stream's deltas after `after`; raises EnvelopeError. The caller closes them."""
         if not stream.response_id and not stream.chat_id:
-            raise EnvelopeError(
-                EnvelopeCode.BUSY, "The stream is still being opened.", retry_after=1
-            )
+            raise EnvelopeError(EnvelopeCode.BUSY, "The stream is still being opened.")
         if after >= 0:
             # A returning reader has received the delta that it names.
             await self._check_place(peer, stream, after)

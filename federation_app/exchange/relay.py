@@ -289,9 +289,7 @@ def _begin(admitted: Admitted, member: Peer) -> tuple[ReceivedEnvelope, bool]:
         peer=peer, envelope_id=row_id, relayed_at=None, created_at__lt=now - ABANDONED
     )
     if prior is None or not abandoned.update(created_at=now):
-        raise EnvelopeError(
-            EnvelopeCode.BUSY, "The envelope is in transit.", detail="relay", retry_after=1
-        )
+        raise EnvelopeError(EnvelopeCode.BUSY, "The envelope is in transit.", detail="relay")
     return prior, True
 
 

@@ -56,9 +56,7 @@ class RelayedStream:
         `after` is the reader's Last-Event-ID, "" if it sent none.
         """
         if _counts[self._peer.pk] >= quotas.streams_of(self._peer):
-            raise EnvelopeError(
-                EnvelopeCode.BUSY, "You read too many streams. Close one first.", retry_after=1
-            )
+            raise EnvelopeError(EnvelopeCode.BUSY, "You read too many streams. Close one first.")
         _counts[self._peer.pk] += 1
         self._is_open = True
         try:

@@ -85,9 +85,7 @@ class DeltaStream(WindowedStream):
         except RemoteProtocolError as error:
             raise envelope_error(error) from None
         # The process shuts down, or the response was left midway: its reader may return.
-        raise EnvelopeError(
-            EnvelopeCode.BUSY, "The stream ended before the answer did. Resume it.", retry_after=1
-        )
+        raise EnvelopeError(EnvelopeCode.BUSY, "The stream ended before the answer did. Resume it.")
 
     async def join(self) -> None:
         """See WindowedStream."""

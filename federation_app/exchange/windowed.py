@@ -127,7 +127,6 @@ class WindowedStream(ABC):
                     EnvelopeCode.BUSY,
                     "No delta was acknowledged for a long time. Resume the stream.",
                     detail="window",
-                    retry_after=1,
                 )
             self._acknowledged.clear()
             with full_windows().waiting(self), suppress(TimeoutError):
@@ -194,9 +193,7 @@ def full_windows() -> FullWindows:
 def check_room(principal: Principal, *, limit: int) -> None:
     """Raise EnvelopeError busy if a peer reads as many streams here as it may."""
     if _counts[principal.key] >= limit:
-        raise EnvelopeError(
-            EnvelopeCode.BUSY, "You read too many streams. Close one first.", retry_after=1
-        )
+        raise EnvelopeError(EnvelopeCode.BUSY, "You read too many streams. Close one first.")
 
 
 def open_streams(stream_pk: int) -> list[WindowedStream]:

@@ -252,9 +252,7 @@ def _erase(peer: Peer, act: PersonErasure) -> None:
     try:
         erase_person(row.user, reason="Erased on their own server.", wait=0)
     except StillRunning:
-        raise EnvelopeError(
-            EnvelopeCode.BUSY, "Answers to the person are still running.", retry_after=1
-        ) from None
+        raise EnvelopeError(EnvelopeCode.BUSY, "Answers to the person are still running.") from None
 
 
 def go_on(peer: Peer, place: Continuation) -> None:

@@ -372,6 +372,4 @@ def forget_unshown(limit: int) -> int:
 
 
 def _busy() -> EnvelopeError:
-    return EnvelopeError(
-        EnvelopeCode.BUSY, "Files of the message are being fetched.", retry_after=1
-    )
+    return EnvelopeError(EnvelopeCode.BUSY, "Files of the message are being fetched.")

@@ -145,7 +145,7 @@ def _status_of(close: int) -> grpc.StatusCode:
 async def _refuse_unready(context: Any) -> None:
     """Refuse a call while the process shuts down, or if the server accepts no envelopes."""
     if processes.current().draining:
-        await _abort(context, EnvelopeError(EnvelopeCode.BUSY, "The server ends.", retry_after=1))
+        await _abort(context, EnvelopeError(EnvelopeCode.BUSY, "The server is shutting down."))
     if not settings.UAMP_FEDERATION_HOST:
         await _abort(
             context, EnvelopeError(EnvelopeCode.NOT_FOUND, "This server does not accept envelopes.")

@@ -78,8 +78,10 @@ def test_the_progress_of_a_tool_is_the_last_one() -> None:
         (ErrorCode.AGENT_NOT_FOUND, "4.04"),
         (ErrorCode.RATE_LIMITED, "4.29"),
         (ErrorCode.INVALID_EVENT, "4.00"),
-        (ErrorCode.PROVIDER_ERROR, "5.04"),
+        (ErrorCode.PROVIDER_ERROR, "5.00"),
+        (ErrorCode.TIMEOUT, "5.00"),
         (ErrorCode.BUSY, "5.04"),
+        (ErrorCode.AGENT_OFFLINE, "5.04"),
         (ErrorCode.INTERNAL_ERROR, "5.00"),
     ],
 )
@@ -97,3 +99,5 @@ def test_an_error_has_a_code_of_envelopes(code: ErrorCode, becomes: str) -> None
     )
     type_, payload = answer.take()
     assert (type_, payload["code"]) == (DeltaType.ERROR, becomes)
+    # A busy server says when to try again, even if its error does not.
+    assert ("retry_after" in payload) is (becomes == "5.04")
