@@ -24,7 +24,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1e\x66\x65\x64\x65ration_app/rpc/agent.proto\x12\x07uamp.v1\"\"\n\x0e\x45nvelopeRecord\x12\x10\n\x08\x65nvelope\x18\x01 \x01(\x0c\"\x16\n\x06Record\x12\x0c\n\x04json\x18\x01 \x01(\x0c\"M\n\x07Receipt\x12\x11\n\tstream_id\x18\x01 \x01(\t\x12\x14\n\x0c\x64\x65lta_window\x18\x02 \x01(\r\x12\x19\n\x11repeated_envelope\x18\x03 \x01(\x08\x32j\n\x05\x41gent\x12\x31\n\x04Send\x12\x17.uamp.v1.EnvelopeRecord\x1a\x10.uamp.v1.Receipt\x12.\n\x06Stream\x12\x0f.uamp.v1.Record\x1a\x0f.uamp.v1.Record(\x01\x30\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1e\x66\x65\x64\x65ration_app/rpc/agent.proto\x12\x07uamp.v1\"\"\n\x0e\x45nvelopeRecord\x12\x10\n\x08\x65nvelope\x18\x01 \x01(\x0c\"\x16\n\x06Record\x12\x0c\n\x04json\x18\x01 \x01(\x0c\"`\n\x07Receipt\x12\x11\n\tstream_id\x18\x01 \x01(\t\x12\x14\n\x0c\x64\x65lta_window\x18\x02 \x01(\r\x12\x19\n\x11repeated_envelope\x18\x03 \x01(\x08\x12\x11\n\treceivers\x18\x04 \x03(\x0c\x32j\n\x05\x41gent\x12\x31\n\x04Send\x12\x17.uamp.v1.EnvelopeRecord\x1a\x10.uamp.v1.Receipt\x12.\n\x06Stream\x12\x0f.uamp.v1.Record\x1a\x0f.uamp.v1.Record(\x01\x30\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -36,7 +36,7 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_RECORD']._serialized_start=79
   _globals['_RECORD']._serialized_end=101
   _globals['_RECEIPT']._serialized_start=103
-  _globals['_RECEIPT']._serialized_end=180
-  _globals['_AGENT']._serialized_start=182
-  _globals['_AGENT']._serialized_end=288
+  _globals['_RECEIPT']._serialized_end=199
+  _globals['_AGENT']._serialized_start=201
+  _globals['_AGENT']._serialized_end=307
 # @@protoc_insertion_point(module_scope)

@@ -21,6 +21,7 @@ from federation_app.edges.websocket import EnvelopeSocket
 from federation_app.envelope.errors import MEANINGS, EnvelopeCode, EnvelopeError
 from federation_app.envelope.limits import ENVELOPE_BYTES
 from federation_app.envelope.streams.framing import framed, read_records
+from federation_app.exchange.receipts import delivery_members
 from federation_app.exchange.receiver import EnvelopeReceiver
 from federation_app.rpc import agent_pb2
 from federation_app.rpc.agent_pb2_grpc import AgentServicer
@@ -58,6 +59,9 @@ class EnvelopeService(AgentServicer):
             stream_id=receipt.stream_id,
             delta_window=receipt.window,
             repeated_envelope=receipt.is_repeated,
+            receivers=[
+                msgspec.json.encode(delivery_members(delivery)) for delivery in receipt.deliveries
+            ],
         )
 
     async def Stream(  # noqa: N802 the name in the proto

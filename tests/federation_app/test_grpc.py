@@ -153,6 +153,8 @@ def test_a_stranger_is_refused_in_the_stream_and_then_disconnected(
     with pytest.raises(grpc.RpcError) as raised:
         envelopes.extend(json.loads(answer.json) for answer in answers)
     error: Any = raised.value
+    codes = [json.loads(envelope["body"]["content"])["code"] for envelope in envelopes]
+    assert codes == ["4.01"] * (websocket.MAX_REFUSALS + 1)
     assert error.code() in {grpc.StatusCode.UNAUTHENTICATED, grpc.StatusCode.INVALID_ARGUMENT}
 
 

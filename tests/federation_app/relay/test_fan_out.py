@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+import grpc
 import pytest
 
 from federation_app.models import EnvelopeStream, Peer, ReceivedEnvelope
+from federation_app.rpc import agent_pb2, agent_pb2_grpc
 from tests.federation_app.peer import SERVER, ForeignPeer, Records, add_peer
 from tests.federation_app.relay.member_server import (
     FRAMES,
@@ -164,6 +166,32 @@ def test_on_a_socket_the_failures_come_as_signed_errors(
     assert (error["intent"], error["reply_to"]) == ("error", envelope["id"])
     assert json.loads(error["body"]["content"])["code"] == "5.04"
     assert (len(posted(member)), len(posted(second))) == (1, 1)
+
+
+def test_the_receipt_of_grpc_has_the_outcome_at_each_member(
+    rpc_place: str,
+    http: httpx.Client,
+    sender: ForeignPeer,
+    member: MemberServer,
+    second: MemberServer,
+    third: None,
+) -> None:
+    raw = json.dumps(to_all(sender, THIRD, intent="ask", stream_id="str-1")).encode()
+    with grpc.insecure_channel(rpc_place) as channel:
+        stub = agent_pb2_grpc.AgentStub(channel)
+        receipt = stub.Send(agent_pb2.EnvelopeRecord(envelope=raw), timeout=60)
+    receivers = [json.loads(receiver) for receiver in receipt.receivers]
+    assert [(receiver["to"], receiver.get("code", "")) for receiver in receivers] == [
+        ([MEMBER], ""),
+        ([SECOND], ""),
+        ([THIRD], "5.04"),
+    ]
+    streams = [receiver["stream_id"] for receiver in receivers[:2]]
+    assert set(streams) == set(EnvelopeStream.objects.values_list("stream_id", flat=True))
+    # The same as over HTTP.
+    assert [receiver["to"] for receiver in post(http, raw).json()["receivers"]] == [
+        receiver["to"] for receiver in receivers
+    ]
 
 
 def test_an_envelope_counts_for_each_member(
