@@ -22,6 +22,7 @@ from federation_app.rpc.server import EnvelopeServer
 from sessions_app.process import registry
 
 if TYPE_CHECKING:
+    import ssl
     from collections.abc import Iterator
 
     import httpx
@@ -83,9 +84,16 @@ def add_peer(name: str = "client.example", user: User | None = None) -> ForeignP
 class Records:
     """A WebSocket of records, open for the length of a block."""
 
-    def __init__(self, url: str, *, headers: dict[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        url: str,
+        *,
+        headers: dict[str, str] | None = None,
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
         self._opening: Any = connect(
             f"{url}/uamp/1/ws",
+            ssl=tls,
             additional_headers=headers,
             subprotocols=["uamp.v1"],  # type: ignore[list-item]
             max_size=None,

@@ -13,7 +13,7 @@ import h2.connection
 import h2.events
 import pytest
 
-from tests.federation_app.peer import add_peer, sse, text_of
+from tests.federation_app.peer import Records, add_peer, sse, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,6 +38,16 @@ def test_an_ask_and_its_stream_over_http2(hypercorn: httpx.Client) -> None:
     forged = {**ask, "intent": "cancel"}
     refused = hypercorn.post("/v1/messages", content=json.dumps(forged), headers=headers)
     assert (refused.status_code, refused.json()["code"]) == (401, "4.01")
+
+
+def test_an_ask_over_a_websocket_with_tls_1_3(hypercorn: httpx.Client, tmp_path: Path) -> None:
+    peer = add_peer()
+    context = ssl.create_default_context(cafile=str(tmp_path / "certificate.pem"))
+    with Records(f"wss://localhost:{hypercorn.base_url.port}", tls=context) as records:
+        secured: Any = records.socket.socket
+        assert (secured.version(), records.socket.subprotocol) == ("TLSv1.3", "uamp.v1")
+        records.send(peer.envelope(content="hello there"))
+        assert text_of(records.until("done", "error")) == "hello there"
 
 
 @contextmanager

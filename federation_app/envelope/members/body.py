@@ -41,7 +41,7 @@ def decoded(body: EnvelopeBody) -> bytes:
             EnvelopeCode.TOO_LARGE, "The decompressed content is too large.", detail="compression"
         )
     if not inflating.eof or inflating.unused_data:
-        raise malformed("The content ends early or late.", detail="compression")
+        raise malformed("The gzip data is truncated or has trailing bytes.", detail="compression")
     return inflated
 
 

@@ -82,7 +82,7 @@ def read_compact(text: str, *, types: Collection[str]) -> CompactJws:
         raise unauthenticated("Signatures are EdDSA or ES256.", detail="alg")
     kind = members.get("typ", "").lower().removeprefix("application/")
     if "typ" in members and kind not in types:
-        raise unauthenticated(f"The JWS is no {' or '.join(sorted(types))}.", detail="typ")
+        raise unauthenticated(f"typ must be {' or '.join(sorted(types))}.", detail="typ")
     if len(kid) > KEY_ID_CHARS or ("kid" in members and not kid):
         raise unauthenticated("The id of the key is empty or long.", detail="kid")
     return CompactJws(header, payload, decoded[2], algorithm, kid)

@@ -82,12 +82,27 @@ def test_a_member_that_is_removed_or_of_another_type_is_refused(path: Path) -> N
             assert refusal_of(altered) in REFUSED
 
 
-@pytest.mark.parametrize("name", [name for name in FULL if name != "sig"])
-def test_a_member_that_is_doubled_is_malformed(name: str) -> None:
-    raw = json.dumps(FULL)
-    doubled = f"{raw[:-1]},{json.dumps(name)}:{json.dumps(FULL[name])}}}"
+def doubling(value: Any, path: Path) -> str:
+    """Return a value as JSON in which the member at a path occurs twice."""
+    if not path:
+        return json.dumps(value)
+    if isinstance(value, list):
+        items = [doubling(item, path[1:] if n == path[0] else ()) for n, item in enumerate(value)]
+        return f"[{','.join(items)}]"
+    members: list[str] = []
+    for key, child in value.items():
+        is_on_path = key == path[0]
+        member = f"{json.dumps(key)}:{doubling(child, path[1:] if is_on_path else ())}"
+        members += [member] * (2 if is_on_path and len(path) == 1 else 1)
+    return f"{{{','.join(members)}}}"
 
-    assert refusal_of(doubled) is EnvelopeCode.MALFORMED
+
+MEMBERS = [path for path in places(FULL) if isinstance(path[-1], str)]
+
+
+@pytest.mark.parametrize("path", MEMBERS, ids=lambda path: ".".join(map(str, path)))
+def test_a_member_that_is_doubled_is_malformed(path: Path) -> None:
+    assert refusal_of(doubling(FULL, path)) is EnvelopeCode.MALFORMED
 
 
 @settings(max_examples=300, deadline=None)
