@@ -28,6 +28,7 @@ from federation_app.envelope.members.reading import Intent, claims_of
 from federation_app.envelope.members.writing import new_envelope
 from federation_app.envelope.streams.deltas import DeltaType, delta_of, is_delta
 from federation_app.envelope.streams.framing import SUBPROTOCOL, framed, read_records
+from federation_app.exchange import rate_limits
 from federation_app.exchange.receiver import EnvelopeReceiver
 from federation_app.exchange.relay import RELAYED_BY, read_relays
 from federation_app.exchange.requests import missing_of
@@ -78,15 +79,15 @@ async def application(scope: Scope, receive: Receive, send: Send) -> None:
         return
     visitors = rates.visitors(address)
     _sockets[visitors] += 1
-    offered = scope.get("subprotocols", ())
-    await send(
-        {
-            "type": "websocket.accept",
-            "subprotocol": SUBPROTOCOL if SUBPROTOCOL in offered else None,
-        }
-    )
     socket = EnvelopeSocket(send, address=address, relays=relays)
+    offered = scope.get("subprotocols", ())
     try:
+        await send(
+            {
+                "type": "websocket.accept",
+                "subprotocol": SUBPROTOCOL if SUBPROTOCOL in offered else None,
+            }
+        )
         await socket.read(receive)
     finally:
         _sockets[visitors] -= 1
@@ -118,8 +119,10 @@ class EnvelopeSocket:
         )
         self._process = processes.current()
         self._sending = asyncio.Lock()
-        # By stream: the request made here, its deltas, and the task that sends them.
-        self._streams: dict[str, tuple[EnvelopeReceipt, WindowedStream, asyncio.Task[None]]] = {}
+        # By stream: the request made here, its deltas until they end, and the task that sends them.
+        self._streams: dict[
+            str, tuple[EnvelopeReceipt, WindowedStream | None, asyncio.Task[None]]
+        ] = {}
         self._is_known = False
         self._refused = 0
         self._closed = False
@@ -141,8 +144,6 @@ class EnvelopeSocket:
                 return
             if message["type"] != "websocket.receive":
                 return
-            if pause := self._pace.wait(time.monotonic()):
-                await asyncio.sleep(pause)
             await self._message(message)
 
     async def finish(self) -> None:
@@ -158,7 +159,8 @@ class EnvelopeSocket:
         for _, opened, task in list(self._streams.values()):
             task.cancel()
             await asyncio.wait([task])
-            await opened.close()
+            if opened is not None:
+                await opened.close()
         self._streams.clear()
         await self._relayed.close()
 
@@ -172,6 +174,8 @@ class EnvelopeSocket:
             await self._refuse(error, b"")
             await self._end(error.meaning.close)
             return
+        if pause := self._pace.wait(time.monotonic(), max(1, len(records))):
+            await asyncio.sleep(pause)
         for record in records:
             if self._closed:
                 return
@@ -214,9 +218,12 @@ class EnvelopeSocket:
             )
         receipt, opened, _ = stream
         if (ack := delta.acknowledged) is not None:
-            opened.acknowledge(ack)
+            if opened is not None:
+                opened.acknowledge(ack)
         elif delta.type is DeltaType.ERROR:
             after = missing_of(delta.payload)
+            # It costs as much as the envelope that says the same.
+            await rate_limits.count(receipt.peer, 1)
             await self._open(replace(receipt, opens=True, after=after, turn=None))
         else:
             raise malformed("A reader acknowledges deltas, or misses one.", detail="type")
@@ -234,7 +241,8 @@ class EnvelopeSocket:
                 )
             current[2].cancel()
             await asyncio.wait([current[2]])
-            await current[1].close()
+            if current[1] is not None:
+                await current[1].close()
             del self._streams[stream_id]
         if len(self._streams) >= STREAMS_KEPT:
             for ended in [
@@ -262,6 +270,13 @@ class EnvelopeSocket:
             await self._end(CLOSE_DEFECT)
         finally:
             await opened.close()
+            self._release(receipt, opened)
+
+    def _release(self, receipt: EnvelopeReceipt, ended: WindowedStream) -> None:
+        """Keep only the request of a stream that has ended: its text may be long."""
+        current = self._streams.get(receipt.stream_id)
+        if current is not None and current[1] is ended:
+            self._streams[receipt.stream_id] = replace(receipt, turn=None), None, current[2]
 
     async def _refuse(self, error: EnvelopeError, record: bytes) -> None:
         """Send a signed error to the sender that a record claims; close a socket of strangers."""

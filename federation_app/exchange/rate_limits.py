@@ -55,14 +55,14 @@ async def admit(raw: bytes, *, address: str, relays: tuple[str, ...]) -> Admitte
         count_claim = cache(partial(_count_claim, visitors))
         admitted = await with_keys(admission.admit, raw, on_claim=count_claim)
     except admission.PeerRefused as refused:
-        await _count(refused.peer, 1)
+        await count(refused.peer, 1)
         raise refused.error from None
     except EnvelopeError as error:
         # A busy peer does not use up the refusals of others at its address.
         if refusals and not isinstance(error, _PeerBusy):
             await rates.limiter().take(_KIND, refusals)
         raise
-    await _count(admitted.peer, max(1, len(admitted.routes)))
+    await count(admitted.peer, max(1, len(admitted.routes)))
     return admitted
 
 
@@ -92,7 +92,7 @@ def _count_claim(visitors: str, peer: Peer, cost: int) -> None:
         _check(pair)
 
 
-async def _count(peer: Peer, cost: int) -> None:
+async def count(peer: Peer, cost: int) -> None:
     """Count envelopes for the peer that signed them; raises EnvelopeError rate_limited."""
     name = admission.principal_of(peer).counted_as
     _check(await rates.limiter().take(_KIND, name, cost=cost))

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
+import gc
 import gzip
 import json
 import uuid
+import weakref
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -14,14 +17,24 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from federation_app.edges import websocket
 from federation_app.envelope.members.reading import envelope_of
 from federation_app.envelope.signatures.signature import verify_signature
-from federation_app.envelope.streams.framing import PREFIX
+from federation_app.envelope.streams.framing import PREFIX, framed
 from federation_app.exchange import admission, receiver, windowed
+from federation_app.exchange.streams import DeltaStream
 from federation_app.models import EnvelopeStream, Peer, ReceivedEnvelope
 from federation_app.own_names import own_keys
 from federation_app.peers import registry
 from sessions_app.models import Response
+from sessions_app.process import registry as processes
 from tests.client import wait_until
-from tests.federation_app.peer import ECHO, SERVER, ForeignPeer, Records, add_peer, text_of
+from tests.federation_app.peer import (
+    ECHO,
+    SERVER,
+    WAIT_SECONDS,
+    ForeignPeer,
+    Records,
+    add_peer,
+    text_of,
+)
 from tests.live_server import counted_rows, quick_agent
 
 if TYPE_CHECKING:
@@ -469,6 +482,81 @@ def test_another_receiver_of_an_envelope_is_sent_no_answer(
         records.send(peer.envelope("subscribe", "", stream_id="str-1", to=receivers))
         with pytest.raises(TimeoutError):
             records.receive(1.5)
+
+
+def test_an_ended_stream_leaves_its_text_and_can_be_repeated(
+    federated: ServerAddress, peer: ForeignPeer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[weakref.ref[DeltaStream]] = []
+
+    class Recorded(DeltaStream):
+        def __init__(self, *args: Any, **kwargs: Any) -> None:
+            super().__init__(*args, **kwargs)
+            opened.append(weakref.ref(self))
+
+    monkeypatch.setattr(receiver, "DeltaStream", Recorded)
+    with Records(federated.ws) as records:
+        records.send(peer.envelope(content="hello there", stream_id="str-1"))
+        last = records.until("done")[-1]["delta_seq"]
+
+        def is_freed() -> bool:
+            gc.collect()
+            return opened[0]() is None
+
+        wait_until(is_freed)
+        # A late acknowledgement changes nothing; a missing delta is sent again.
+        records.send(delta("str-1", "progress", ack=last))
+        records.send(delta("str-1", "error", code="4.09", expected=1))
+        again = records.until("done")
+    assert again[0]["delta_seq"] == 1
+    assert text_of(again) == "hello there"
+
+
+def test_each_record_of_a_message_counts(
+    federated: ServerAddress, peer: ForeignPeer, settings: Any
+) -> None:
+    settings.UAMP_EVENTS_BURST, settings.UAMP_EVENTS_PER_MINUTE = 10, 600
+    with Records(federated.ws) as records:
+        records.send(peer.envelope())
+        records.until("done")
+        ack = framed(json.dumps(delta("none", "progress", ack=0)).encode())
+        records.socket.send(ack * 64)
+        with pytest.raises(TimeoutError):
+            records.receive(1)
+        assert error_of(records.receive())["code"] == "4.04"
+
+
+def test_a_missing_delta_counts_as_an_envelope(
+    federated: ServerAddress, peer: ForeignPeer, settings: Any
+) -> None:
+    settings.UAMP_ENVELOPES_PER_MINUTE = 2
+    missing = delta("str-1", "error", code="4.09", expected=0)
+    with Records(federated.ws) as records:
+        records.send(peer.envelope(stream_id="str-1"))
+        records.until("done")
+        records.send(missing)
+        records.until("done")
+        records.send(missing)
+        assert error_of(records.receive())["code"] == "4.29"
+
+
+def test_a_socket_that_closes_before_it_is_accepted_counts_no_longer(
+    federated: ServerAddress, web: Any
+) -> None:
+    assert web.get("/healthz").status_code < 500  # the process has begun
+    (loop,) = processes._processes
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "websocket.connect"}
+
+    async def send(_message: object) -> None:
+        raise OSError("the client is gone")
+
+    scope = {"type": "websocket", "path": "/uamp/1/ws", "headers": [], "client": ("192.0.2.1", 1)}
+    serving = websocket.application(scope, receive, send)
+    with pytest.raises(OSError, match="gone"):
+        asyncio.run_coroutine_threadsafe(serving, loop).result(WAIT_SECONDS)
+    assert not websocket._sockets
 
 
 def test_a_left_stream_is_closed(federated: ServerAddress, peer: ForeignPeer) -> None:
