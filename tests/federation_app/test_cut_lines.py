@@ -11,7 +11,7 @@ from sessions_app.models import Response
 from tests.agents_app.remote.remote_agents import remote_agent
 from tests.faults.cut_line import CutLine
 from tests.federation_app.peer import SERVER
-from tests.federation_app.test_asking import PROTOCOLS, own_peer
+from tests.federation_app.test_remote_agents import PROTOCOLS, own_peer
 from tests.live_server import quick_agent
 from tests.sessions_app.turn.delegation import answer_text
 

@@ -16,7 +16,7 @@ from tests import services
 from tests.agents_app.remote.remote_agents import remote_agent
 from tests.faults.cut_line import CutLine
 from tests.federation_app.peer import SERVER
-from tests.federation_app.test_asking import PROTOCOLS
+from tests.federation_app.test_remote_agents import PROTOCOLS
 from tests.journeys.product import Product, running_product
 from tests.sessions_app.turn.delegation import answer_text
 
