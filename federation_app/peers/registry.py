@@ -162,7 +162,7 @@ def _members() -> QuerySet[Peer]:
 class KeysDue(Exception):
     """The keys of a peer have to be fetched first: see `reading.with_keys`.
 
-    Whoever gets it fetches them for all processes. `known_keys` are the stored ones.
+    The caller that gets it fetches them for all processes. `known_keys` are the stored ones.
     """
 
     def __init__(self, peer: Peer, known_keys: list[VerificationKey]) -> None:

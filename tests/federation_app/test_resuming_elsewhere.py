@@ -105,7 +105,7 @@ def test_an_answer_whose_process_dies_is_read_on_at_the_other(
     assert [delta["delta_seq"] for delta in deltas] == list(range(len(deltas)))
     assert deltas[3]["type"] in {"patch", "error"}
     if deltas[-1]["type"] == "error":
-        # The model cannot continue an answer: the peer is told that it was interrupted.
+        # Not every model can continue an answer.
         assert deltas[-1]["payload"]["detail"] == "interrupted"
     else:
         assert text_of(deltas) == WORDS
