@@ -20,7 +20,8 @@ from upp.providers.scripted import Pause, ScriptedProvider, Text
 
 async def script(request):
     said = request.messages[-1].text
-    for number in range(1, 1 + (30 if "slowly" in said else 3)):
+    numbers = 10_000 if "endlessly" in said else 30 if "slowly" in said else 3
+    for number in range(1, 1 + numbers):
         yield Text(f"{number} ")
         yield Pause(0.2)
     yield Text("done")

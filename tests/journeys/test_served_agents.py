@@ -124,7 +124,7 @@ def test_an_answer_that_is_cancelled_stops_at_the_daemon(cluster: Cluster, tmp_p
         daemon.wait_for("@slow-one is connected")
         talk(client, "slow-one")
         talk(other, "slow-one")
-        client.ask("slowly")
+        client.ask("endlessly")
         client.until("response.delta")
         # It waits until the first answer ends and then takes its slot.
         other.ask("hello")

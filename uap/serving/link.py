@@ -263,9 +263,11 @@ class AgentLink:
         )
 
     def _cancel(self, session_id: str | None, response_id: str | None) -> None:
+        # A turn's session has one answer, which the server knows by a response id of its own.
+        is_turn = session_id is not None and session_id not in self._sessions
         for answer in self._answers.values():
             if response_id == answer.response_id or (
-                response_id is None and session_id == answer.session_id
+                session_id == answer.session_id and (is_turn or response_id is None)
             ):
                 self._work.append(Cancel(response_id=answer.response_id))
 

@@ -275,6 +275,41 @@ def test_a_cancelled_response_ends_alone() -> None:
     assert link.take_work() == [Cancel(response_id=second.response_id)]
 
 
+@pytest.mark.parametrize(
+    "event",
+    [
+        ResponseCancel(session_id="turn_1", response_id="resp_of_server"),
+        ResponseError(
+            session_id="turn_1",
+            response_id="resp_of_server",
+            error=ErrorDetail(code="answer_too_long", message=""),
+        ),
+    ],
+)
+def test_a_cancelled_turn_ends_by_its_session_whatever_its_response_is_called(
+    event: ResponseCancel | ResponseError,
+) -> None:
+    link = new_link()
+    registered(link)
+    (first,) = work_for_input(link, "turn_1", agent="alice")
+    work_for_input(link, "turn_2", agent="alice")
+    assert isinstance(first, RequestedAnswer)
+
+    link.receive(event)
+
+    assert link.take_work() == [Cancel(response_id=first.response_id)]
+
+
+def test_a_cancelled_response_of_another_agent_leaves_an_agents_session_alone() -> None:
+    link = new_link()
+    registered(link)
+    work_for_input(link)
+
+    link.receive(ResponseCancel(session_id="sess_alice", response_id="resp_other"))
+
+    assert link.take_work() == []
+
+
 def test_a_lost_connection_ends_the_answers_and_the_sessions() -> None:
     link = new_link()
     registered(link)
