@@ -32,6 +32,10 @@ if TYPE_CHECKING:
 PAGE: Final = "sessions_app:connecting"
 # Key in the Django session for a new token, from the form until the page displays it.
 NEW_TOKEN: Final = "new_connect_token"  # noqa: S105 a session key, not a secret
+INSTALL: Final = 'pip install ./packaging/uamp ./packaging/upp "./packaging/uap[serve]"'
+"""The command that installs `uap serve` in a checkout."""
+INSTALL_WHEELS: Final = 'pip install --find-links dist "uamp-server-uap[serve]"'
+"""The command that installs it from the wheels in the folder `dist`."""
 FIRST_AGENT: Final = """\
 import uap
 from upp.providers.scripted import ScriptedProvider, Text
@@ -135,7 +139,13 @@ def _page(
 ) -> HttpResponse:
     context: dict[str, Any] = {"form": form, "tokens": _tokens(caller(request).pk)}
     if new is not None:
-        context |= {"new": new, "command": command(request, **new), "first_agent": FIRST_AGENT}
+        context |= {
+            "new": new,
+            "command": command(request, **new),
+            "install": INSTALL,
+            "install_wheels": INSTALL_WHEELS,
+            "first_agent": FIRST_AGENT,
+        }
     return render(request, "sessions_app/connecting.html", context, status=status)
 
 

@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
+import html
 import io
 import json
+import shlex
+import tomllib
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from django.core.management import CommandError, call_command
+from packaging.requirements import Requirement
 
 from agents_app.models import Agent
 from sessions_app.models import ApiKey
-from sessions_app.rest.access.connecting import FIRST_AGENT
+from sessions_app.rest.access.connecting import FIRST_AGENT, INSTALL, INSTALL_WHEELS
 from tests.live_server import Dial, Person, person
 from tests.sessions_app.connected.daemons import Daemon
 
 if TYPE_CHECKING:
     import httpx
+    from django.test import Client
     from pytest_django import Settings
 
 PATH = "/api/v1/connect-tokens"
+ROOT = Path(__file__).resolve().parents[3]
 FORBIDDEN, NOT_FOUND, CONFLICT, INVALID = 403, 404, 409, 400
 
 
@@ -108,6 +115,32 @@ def test_the_command_makes_no_token_for_the_agent_of_another_person(
         with pytest.raises(CommandError):
             call_command("connect_token", username, agent)
     assert ApiKey.objects.count() == before
+
+
+@pytest.mark.parametrize("command", [INSTALL, INSTALL_WHEELS])
+def test_the_page_and_the_guide_print_the_same_install_command(
+    client: Client, alice: Person, command: str
+) -> None:
+    client.force_login(alice.user)
+    page = client.post("/account/agents/tokens", {"agent": "helper"}, follow=True)
+    assert f"{command}</code>" in html.unescape(page.content.decode())
+    assert f"`{command}`" in (ROOT / "docs" / "agents.md").read_text()
+
+
+def test_the_install_commands_name_every_package_of_this_server_that_they_need() -> None:
+    """None of them is on a package index, so pip must be given each."""
+    projects = {}
+    for argument in shlex.split(INSTALL)[2:]:
+        path, _, extra = argument.removesuffix("]").partition("[")
+        project = tomllib.loads((ROOT / path / "pyproject.toml").read_text())["project"]
+        projects[project["name"]] = project, extra
+    for project, extra in projects.values():
+        required = [*project["dependencies"]]
+        required += project["optional-dependencies"][extra] if extra else []
+        names = {Requirement(text).name for text in required}
+        assert {name for name in names if name.startswith("uamp-server")} <= projects.keys()
+    wheel = Requirement(shlex.split(INSTALL_WHEELS)[-1])
+    assert wheel.extras == {projects[wheel.name][1]} == {"serve"}
 
 
 async def test_the_first_agent_that_the_page_shows_answers() -> None:
