@@ -1,8 +1,9 @@
 """The health of remote agents, stored in their rows: a circuit breaker with growing pauses.
 
 After FAILURES consecutive calls that failed through the other side's fault, an agent is not called
-for a while and its answers fail at once. The pause doubles with each further failure and ends with
-the next successful answer.
+for a while and its answers fail at once. The pause doubles with each failure of a call or probe at
+its end, and ends with the next successful answer. Calls that were already running when a pause
+began count no further.
 """
 
 import asyncio
@@ -12,12 +13,12 @@ from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from typing import Any
 
-from django.db.models import F
+from django.db import transaction
 from django.utils import timezone
 
 from agents_app.models import Agent
 from agents_app.models.agents import presence_changed
-from agents_app.selectors import AgentSpec, forget
+from agents_app.selectors import AgentSpec, forget, remembered
 from upp import ErrorCode, UPPError
 
 logger = logging.getLogger(__name__)
@@ -53,9 +54,9 @@ def pause_of(spec: AgentSpec) -> float:
     return max(0.0, (spec.retry_at or 0.0) - time.time())
 
 
-async def run_sync(function: Callable[..., Any], *args: object) -> Any:
+async def run_sync(function: Callable[..., Any], *args: object, **options: object) -> Any:
     """Run a synchronous database function off the event loop and return its result."""
-    return await _run(function, *args)
+    return await _run(function, *args, **options)
 
 
 async def note_failure(spec: AgentSpec, error: UPPError, *, message: str) -> None:
@@ -66,7 +67,9 @@ async def note_failure(spec: AgentSpec, error: UPPError, *, message: str) -> Non
 
 async def note_answer(spec: AgentSpec) -> None:
     """Record that an agent answered; writes nothing unless it had failed before."""
-    if spec.failures:
+    # Calls beside this one may have failed since it began.
+    current = remembered(spec.id)
+    if current is None or current.failures or spec.failures:
         await _run(answered, spec.id)
 
 
@@ -77,19 +80,27 @@ def pause_after(failures: int) -> int:
     return min(FIRST_PAUSE << min(failures - FAILURES, 16), LONGEST_PAUSE)
 
 
-def failed(agent_id: str, message: str) -> None:
-    """Record a failed call of an agent, with a message for operators. Synchronous."""
+def failed(agent_id: str, message: str, *, is_probe: bool = False) -> None:
+    """Record a failed call or probe of an agent, with a message for operators. Synchronous."""
     now = timezone.now()
-    rows = Agent.objects.filter(pk=agent_id)
-    if not rows.update(failures=F("failures") + 1, last_error=message, failed_at=now):
-        return
-    agent = rows.get()
-    was_online = agent.is_online
-    if pause := pause_after(agent.failures):
-        agent.retry_at = now + timedelta(seconds=pause)
-        rows.update(retry_at=agent.retry_at)
-        logger.warning(
-            "agent %s failed %s times and is not called for %s s", agent, agent.failures, pause
+    with transaction.atomic():
+        # Locked, so that of several calls that fail at once only the first begins a pause.
+        agent = Agent.objects.select_for_update(no_key=True).filter(pk=agent_id).first()
+        if agent is None:
+            return
+        was_online = agent.is_online
+        # A probe has moved the end of the pause ahead.
+        is_pausing = agent.retry_at is not None and agent.retry_at > now
+        if is_probe or not is_pausing:
+            agent.failures += 1
+            if pause := pause_after(agent.failures):
+                agent.retry_at = now + timedelta(seconds=pause)
+                logger.warning(
+                    "agent %s failed %s times and is not called for %s s",
+                    *(agent, agent.failures, pause),
+                )
+        Agent.objects.filter(pk=agent_id).update(
+            failures=agent.failures, retry_at=agent.retry_at, last_error=message, failed_at=now
         )
     _changed(agent, was_online=was_online)
 
@@ -97,7 +108,7 @@ def failed(agent_id: str, message: str) -> None:
 def answered(agent_id: str) -> None:
     """Record that an agent answers again. Synchronous."""
     agent = Agent.objects.filter(pk=agent_id).first()
-    if agent is None:
+    if agent is None or not (agent.failures or agent.retry_at):
         return
     was_online = agent.is_online
     agent.failures, agent.retry_at = 0, None

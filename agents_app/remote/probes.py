@@ -34,11 +34,11 @@ async def probe_due() -> None:
     for agent, facts in zip(due, descriptions, strict=True):
         if isinstance(facts, BaseException):
             logger.error("the probe of agent %s failed", agent.pk, exc_info=facts)
-            await health.run_sync(health.failed, agent.pk, ERROR)
+            await health.run_sync(health.failed, agent.pk, ERROR, is_probe=True)
         elif facts:
             await health.run_sync(health.answered, agent.pk)
         else:
-            await health.run_sync(health.failed, agent.pk, ERROR)
+            await health.run_sync(health.failed, agent.pk, ERROR, is_probe=True)
 
 
 def probe(agent: Agent) -> None:
@@ -53,7 +53,7 @@ def probe(agent: Agent) -> None:
     if facts:
         health.answered(agent.pk)
     elif said_before:
-        health.failed(agent.pk, ERROR)
+        health.failed(agent.pk, ERROR, is_probe=True)
     agent.refresh_from_db()
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from asgiref.sync import sync_to_async
+from django.utils import timezone
 
 from agents_app.models import Agent
 from agents_app.providers import addresses
@@ -276,6 +277,30 @@ async def test_an_agent_that_fails_again_and_again_is_left_alone_until_it_answer
     row = await Agent.objects.aget(pk=spec.id)
     assert (row.failures, row.retry_at, row.is_online) == (0, None, True)
     assert row.last_error, "the last error stays to be read"
+
+
+def test_calls_that_fail_together_begin_one_pause() -> None:
+    agent = Agent.objects.get(pk=_row("https://far.example").pk)
+    for number in range(health.FAILURES + 5):
+        health.failed(agent.pk, f"Failure {number}.")
+    agent.refresh_from_db()
+    assert agent.failures == health.FAILURES
+    assert agent.last_error == f"Failure {health.FAILURES + 4}."
+    assert agent.retry_at is not None
+    assert agent.retry_at <= timezone.now() + timedelta(seconds=health.FIRST_PAUSE)
+    health.failed(agent.pk, "A probe.", is_probe=True)
+    agent.refresh_from_db()
+    assert agent.failures == health.FAILURES + 1
+    assert agent.retry_at > timezone.now() + timedelta(seconds=health.FIRST_PAUSE)
+
+
+async def test_an_answer_ends_the_failures_of_calls_beside_it() -> None:
+    async with serve(answer) as wire:
+        spec = await remote_spec(wire.url)
+        for _ in range(health.FAILURES - 1):
+            await health.run_sync(health.failed, spec.id, "It failed.")
+        await run(spec, request_of())
+    assert (await Agent.objects.aget(pk=spec.id)).failures == 0
 
 
 def _end_pause(row: Agent) -> None:
