@@ -2,6 +2,7 @@
 
 from agents_app.remote.onward import cost_in
 from agents_app.remote.protocols.answers import RemoteAnswer
+from agents_app.remote.protocols.server import RemoteCaller
 from uamp import RemoteProtocolError, decode
 from uamp.errors import ErrorCode as UampCode
 from uamp.events import (
@@ -35,8 +36,9 @@ from uamp.types.content import (
     media_of,
 )
 from uamp.types.session import UsageStats
-from upp import ErrorCode, StreamEvent
+from upp import ErrorCode, LLMRequest, StreamEvent
 from upp.conversation.turn import TokenUsage
+from upp.providers.http.failures import Failures
 
 _CODES = {
     UampCode.UNAUTHORIZED: ErrorCode.AUTHENTICATION_FAILED,
@@ -78,6 +80,11 @@ class UampAnswer(RemoteAnswer):
 
     response_id: str | None = None
     session_id: str | None = None
+
+    def __init__(self, server: RemoteCaller, request: LLMRequest, failures: Failures) -> None:
+        super().__init__(server, request, failures)
+        # The current thought: its pieces, as the other side counts them.
+        self._thought: list[str] = []
 
     def add(self, data: bytes) -> list[StreamEvent]:
         """See Answer."""
@@ -132,7 +139,7 @@ class UampAnswer(RemoteAnswer):
             case ResponseDelta():
                 return self._delta(event.delta)
             case Thinking(redacted=False):
-                return self.think(event.content if event.is_delta else f"{event.content}\n")
+                return self._thinking(event)
             case ToolCall():
                 return self.call(event.call_id, event.name, event.arguments)
             case ResponseDone():
@@ -143,6 +150,16 @@ class UampAnswer(RemoteAnswer):
                 code = provider_code(event.error.code)
                 raise self.failed(event.error.message, code)
         return []
+
+    def _thinking(self, event: Thinking) -> list[StreamEvent]:
+        if event.is_delta:
+            self._thought.append(event.content)
+            return self.think(event.content)
+        shown, self._thought = "".join(self._thought), [event.content]
+        if shown and event.content.startswith(shown):
+            # The whole thought, sent again after a reconnection.
+            return self.think(event.content.removeprefix(shown))
+        return self.think(f"{event.content}\n")
 
     def _delta(self, delta: Delta) -> list[StreamEvent]:
         if isinstance(delta.tool_call, ToolCallData):
