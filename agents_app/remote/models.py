@@ -26,7 +26,7 @@ from agents_app.remote.protocols.responses import ResponsesServer
 from agents_app.remote.protocols.server import Called, RemoteServer, SideEvents
 from agents_app.remote.protocols.uamp_socket import UampSocketModel
 from agents_app.remote.protocols.uamp_stream import UampStreamServer
-from agents_app.remote.tasks import TaskHandle, TaskRecorder, TrackedTask
+from agents_app.remote.tasks import Ids, TaskHandle, TaskRecorder, TrackedTask
 from agents_app.selectors import AgentSpec
 from uamp.events import Event
 from upp import ErrorCode, LLMCapabilities, LLMRequest, LLMResponse, Model, StreamEvent, UPPError
@@ -75,10 +75,14 @@ def remote_model(
     called = called_of(
         spec, response_id=response_id, servers=servers, recorder=recorder, handle=handle
     )
+    if spec.protocol == "uamp":
+        socket = UampSocketModel(called, side_events)
+        return RemoteModel(socket, called, side_events, give, cancel=socket.cancel)
     if spec.protocol in _MODELS:
         return RemoteModel(_MODELS[spec.protocol](called, side_events), called, side_events, give)
     server = _SERVERS[spec.protocol](called, side_events)
-    return RemoteModel(server(spec.model), called, side_events, give, cancel=server.cancel)
+    model = server(spec.model)
+    return RemoteModel(model, called, side_events, give, cancel=server.cancel, stop=server.stop)
 
 
 async def stop_orphaned(spec: AgentSpec, response_id: str, handle: TaskHandle | None) -> None:
@@ -147,7 +151,8 @@ def called_of(
 class RemoteModel(EmittingModel):
     """A remote agent as a model; `give` receives its further events.
 
-    `cancel` stops an answer on the other side when it is stopped here; it is not awaited.
+    `cancel` stops what the other side has left to do when the answer ends here, and `stop` an
+    answer that a dead process left there; neither is awaited.
     """
 
     inner: Model
@@ -155,6 +160,7 @@ class RemoteModel(EmittingModel):
     side_events: SideEvents
     give: Give
     cancel: Callable[[], Coroutine[Any, Any, None]] | None = None
+    stop: Callable[[Ids], Coroutine[Any, Any, None]] | None = None
 
     @property
     def model_id(self) -> str:
@@ -171,6 +177,14 @@ class RemoteModel(EmittingModel):
         """See Model."""
         return self.inner.capabilities
 
+    async def _begin_task(self, request: LLMRequest) -> None:
+        task, payments = self.called.task, self.called.payments
+        is_resumed = task.begin(request)
+        if is_resumed and payments is not None:
+            await payments.restore()
+        if task.left_ids is not None and self.stop is not None:
+            _begin(self.stop(task.left_ids))
+
     async def infer(self, request: LLMRequest, emit: Emit) -> LLMResponse:
         """See Model."""
 
@@ -180,9 +194,7 @@ class RemoteModel(EmittingModel):
             await emit(event)
 
         called = self.called
-        is_resumed = called.task.begin(request)
-        if is_resumed and called.payments is not None:
-            await called.payments.restore()
+        await self._begin_task(request)
         try:
             response = await infer(self.inner, request, pass_on)
         except BaseException:
@@ -194,6 +206,8 @@ class RemoteModel(EmittingModel):
                 _begin(called.payments.settle())
             _begin(called.task.end())
             raise
+        if self.cancel is not None:
+            _begin(self.cancel())
         if called.payments is not None:
             # The answer exists even if the run is stopped now, so its cost must be counted.
             await asyncio.shield(_begin(called.payments.settle(called.payments.cost)))

@@ -2,14 +2,14 @@
 
 A2A and UAMP continue an answer when its client disconnects. Its ids are kept in a row from its
 first event to its end, so that a process that takes the response over follows the same answer
-instead of asking twice, or stops it there.
+instead of asking twice, or stops it there. UAMP over HTTP cannot follow an answer, only stop it.
 """
 
 import asyncio
 import logging
 from collections.abc import Awaitable, Collection, Mapping
 from datetime import datetime
-from typing import Protocol
+from typing import Final, Protocol
 
 import msgspec
 from django.db import DatabaseError, InterfaceError
@@ -20,6 +20,8 @@ from upp import AssistantMessage, LLMRequest, UserMessage
 logger = logging.getLogger(__name__)
 
 Ids = Mapping[str, str | int]
+FOLLOWED: Final = frozenset({"a2a", "a2a_03", "uamp"})
+"""The protocols over which another process can follow an answer in progress."""
 
 
 class TaskHandle(msgspec.Struct, frozen=True, kw_only=True):
@@ -29,6 +31,11 @@ class TaskHandle(msgspec.Struct, frozen=True, kw_only=True):
     address: str
     ids: Ids
     rounds: int
+
+    @property
+    def can_be_followed(self) -> bool:
+        """Whether another process can follow the answer; if not, it can only stop it."""
+        return self.protocol in FOLLOWED
 
 
 class TaskRecorder(Protocol):
@@ -60,22 +67,29 @@ class TrackedTask:
         self._recorder, self._handle = recorder, handle
         self.ids: Ids | None = None
         """The ids of the answer to follow in this inference; None for a new answer."""
+        self.left_ids: Ids | None = None
+        """The ids of an answer to stop before this inference, since it cannot be followed."""
         self._rounds = 0
         self._keeping: asyncio.Task[None] | None = None
 
     @property
     def is_left(self) -> bool:
         """Whether the answer continues on its server for another process to find."""
-        return self._keeping is not None and self._recorder is not None and self._recorder.is_left
+        if self._keeping is None or self._recorder is None:
+            return False
+        return self._protocol in FOLLOWED and self._recorder.is_left
 
     def begin(self, request: LLMRequest) -> bool:
         """Begin an inference; return whether its answer is already in progress."""
-        self._rounds, self.ids = rounds_of(request), None
+        self._rounds, self.ids, self.left_ids = rounds_of(request), None, None
         handle, self._handle = self._handle, None
         expected = (self._protocol, self._address, self._rounds)
         if handle is not None and (handle.protocol, handle.address, handle.rounds) == expected:
-            self.ids = handle.ids
-            self.record_ids(**handle.ids)
+            if handle.can_be_followed:
+                self.ids = handle.ids
+                self.record_ids(**handle.ids)
+            else:
+                self.left_ids = handle.ids
         return self.ids is not None
 
     def record_ids(self, **ids: str | int) -> None:

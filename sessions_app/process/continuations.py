@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from django.db.models import QuerySet
 
     from agents_app.checkpoints import ResponseCheckpoint
+    from agents_app.remote.tasks import TaskHandle
     from agents_app.selectors import AgentSpec
     from sessions_app.billing.payers import AnswerPayment
 
@@ -89,8 +90,13 @@ def _can_continue(
         return True
     if checkpoint is not None:
         return row.fence - checkpoint.fence <= TAKEOVERS
-    has_work = bool(calls.tool_calls_of(row.pk)) or tasks.load(row.pk) is not None
+    has_work = bool(calls.tool_calls_of(row.pk)) or _is_followed(tasks.load(row.pk))
     return row.fence - 1 <= TAKEOVERS and has_work
+
+
+def _is_followed(handle: TaskHandle | None) -> bool:
+    """Return whether a remote agent's answer is in progress where it can be followed."""
+    return handle is not None and handle.can_be_followed
 
 
 def ending_of(row: Response) -> RunContext:
@@ -206,7 +212,7 @@ def _continued(
     resume = () if is_unstarted else _with_results(row)
     handle = None if is_unstarted else tasks.load(row.pk)
     usage = _readable_usage(row.usage)
-    if row.status != ResponseState.WAITING and (checkpoint is not None or handle is not None):
+    if row.status != ResponseState.WAITING and (checkpoint is not None or _is_followed(handle)):
         resume = _beyond(row, checkpoint)
         if not resume:
             # What follows the checkpoint runs again, and its usage is counted then.

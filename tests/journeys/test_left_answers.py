@@ -21,8 +21,14 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.long
 
-PATHS = {"uamp": "/agents/{}", "a2a": "/agents/{}/a2a", "a2a_03": "/agents/{}/a2a"}
+PATHS = {
+    "uamp": "/agents/{}",
+    "uamp_http": "/agents/{}",
+    "a2a": "/agents/{}/a2a",
+    "a2a_03": "/agents/{}/a2a",
+}
 PRICE = "0.02"
+QUESTION = "count " * 1_000
 WORDS = " ".join(f"word{number}" for number in range(1, 201))
 FAR_AGENT = """
 from agents_app.models import Agent
@@ -45,6 +51,11 @@ import json
 from sessions_app.models import Response
 rows = Response.objects.filter(agent__name={agent!r}).order_by("created_at")
 print(json.dumps([[row.status, row.text] for row in rows]))
+"""
+USED = """
+from sessions_app.models import Response
+row = Response.objects.filter(agent__name={agent!r}).latest("created_at")
+print(row.usage["input_tokens"])
 """
 CANCEL = """
 from django.utils import timezone
@@ -91,7 +102,7 @@ def near(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
 def add_agent(near: Product, far: Product, protocol: str, target: str, name: str) -> None:
     """Add an agent of the far server, called with bob's key there."""
     url = far.url + PATHS[protocol].format(target)
-    model = target if protocol == "uamp" else ""
+    model = target if protocol.startswith("uamp") else ""
     key = far.people["bob"]["api_key"]
     near.run(NEAR_AGENT.format(name=name, protocol=protocol, url=url, model=model, key=key))
 
@@ -100,6 +111,11 @@ def answers(product: Product, agent: str) -> list[list[str]]:
     """Return the states and texts of an agent's answers, oldest first."""
     rows: list[list[str]] = json.loads(product.run(ANSWERS.format(agent=agent)))
     return rows
+
+
+def tokens_read(product: Product, agent: str) -> int:
+    """Return the input tokens of an agent's last answer."""
+    return int(product.run(USED.format(agent=agent)))
 
 
 def money(product: Product) -> list[object]:
@@ -118,7 +134,7 @@ def begin(near: Product, agent: str) -> dict[str, object]:
     """Ask an agent, wait for its first words, and return how to resume the session."""
     with socket(near) as client:
         created = client.create_session(agent=agent)
-        client.ask("count")
+        client.ask(QUESTION)
         client.until("response.delta")
         wait_until(lambda: near.run(TASKS).strip() == "1")
         return {
@@ -159,6 +175,9 @@ def test_an_answer_goes_on_where_it_is(
     assert end(near, name, resume) == ("response.done", WORDS)
     assert answers(near, name) == [["completed", WORDS]]
     assert answers(far, "slow")[count_before:] == [["completed", WORDS]], "it was asked once"
+    if protocol == "uamp":
+        # Only the first process sent the question; its tokens count all the same.
+        assert tokens_read(near, name) == tokens_read(far, "slow") >= len(QUESTION.split())
     assert near.run(TASKS).strip() == "0"
 
 
@@ -170,6 +189,17 @@ def test_an_answer_that_ended_in_the_meantime_is_read(near: Product, far: Produc
     wait_until(lambda: answers(far, "slow")[count_before:] == [["completed", WORDS]])
     near.start()
     assert end(near, "late", resume) == ("response.done", WORDS)
+
+
+def test_an_answer_that_cannot_be_followed_is_stopped_there(near: Product, far: Product) -> None:
+    count_before = len(answers(far, "slow"))
+    add_agent(near, far, "uamp_http", "slow", "http")
+    begin(near, "http")
+    near.stop(signal.SIGKILL)
+    near.start()
+    wait_until(lambda: [state for state, _ in answers(far, "slow")[count_before:]] == ["cancelled"])
+    assert [state for state, _ in answers(near, "http")] == ["failed"]
+    wait_until(lambda: near.run(TASKS).strip() == "0")
 
 
 @pytest.mark.parametrize("protocol", ["uamp", "a2a"])

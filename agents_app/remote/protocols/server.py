@@ -203,7 +203,10 @@ class RemoteServer(HttpProvider):
         return _BoundedAnswer(self, self.read(request, failures), failures)
 
     async def cancel(self) -> None:
-        """Stop an unfinished answer; for most protocols, closing the request is enough."""
+        """Stop what the agent has left to do; nothing if it has ended.
+
+        For most protocols, closing the request is enough.
+        """
 
     async def stop(self, ids: Ids) -> None:
         """Stop an answer that another process left behind."""

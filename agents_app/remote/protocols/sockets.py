@@ -25,20 +25,27 @@ class SocketLost(Exception):
 
 
 @dataclass
+class Traffic:
+    """The bytes sent and received, and the frames received, for one answer on all connections."""
+
+    sent: int = 0
+    received: int = 0
+    frames: int = 0
+
+
+@dataclass
 class SocketFrames:
     """One connection that sends, receives and counts text frames."""
 
     socket: aiohttp.ClientWebSocketResponse
     failures: Failures
-    sent: int = 0
-    received: int = 0
-    count: int = 0
+    traffic: Traffic
     last_words: Callable[[], list[str]] = list
     """Returns the frames to send before the connection is closed."""
 
     async def send(self, text: str) -> None:
         """Send a frame; raises SocketLost."""
-        self.sent += len(text)
+        self.traffic.sent += len(text.encode())
         try:
             await self.socket.send_str(text)
         except (aiohttp.ClientError, OSError) as error:
@@ -49,11 +56,11 @@ class SocketFrames:
         message = await self.socket.receive()
         if message.type is aiohttp.WSMsgType.TEXT:
             text: str = message.data
-            self.received += len(text)
-            self.count += 1
-            if self.received > settings.UAMP_REMOTE_ANSWER_BYTES:
+            self.traffic.received += len(text.encode())
+            self.traffic.frames += 1
+            if self.traffic.received > settings.UAMP_REMOTE_ANSWER_BYTES:
                 raise self._too_much(f"{settings.UAMP_REMOTE_ANSWER_BYTES} bytes")
-            if self.count > settings.UAMP_REMOTE_EVENTS:
+            if self.traffic.frames > settings.UAMP_REMOTE_EVENTS:
                 raise self._too_much(f"{settings.UAMP_REMOTE_EVENTS} events")
             return text
         if message.type is aiohttp.WSMsgType.ERROR and isinstance(message.data, Exception):
@@ -110,8 +117,11 @@ class SocketModel(EmittingModel):
         return response
 
     @asynccontextmanager
-    async def connected(self) -> AsyncIterator[SocketFrames]:
-        """Yield a connection; raises UPPError if the agent cannot be reached or is silent."""
+    async def connected(self, traffic: Traffic) -> AsyncIterator[SocketFrames]:
+        """Yield a connection that counts into `traffic`.
+
+        Raises UPPError if the agent cannot be reached or is silent.
+        """
         key = self.called.key
         headers = {hops.HEADER: str(self.called.hops)}
         if key:
@@ -124,7 +134,7 @@ class SocketModel(EmittingModel):
         except Exception as error:
             self.failures.raise_for(error)
             raise
-        frames = SocketFrames(socket, self.failures)
+        frames = SocketFrames(socket, self.failures, traffic)
         try:
             with self.failures.translated():
                 yield frames
@@ -134,10 +144,10 @@ class SocketModel(EmittingModel):
             _CLOSING.add(closing)
             closing.add_done_callback(_CLOSING.discard)
 
-    def believed(self, response: LLMResponse, frames: SocketFrames) -> LLMResponse:
+    def believed(self, response: LLMResponse, traffic: Traffic) -> LLMResponse:
         """Return a response with its token counts capped."""
-        written = frames.received + self.called.reasoning
-        return replace(response, usage=response.usage.within(read=frames.sent, written=written))
+        written = traffic.received + self.called.reasoning
+        return replace(response, usage=response.usage.within(read=traffic.sent, written=written))
 
 
 _CLOSING: set[asyncio.Future[None]] = set()

@@ -5,13 +5,14 @@ answer, it is re-established, and the session resumes after its last durable eve
 process that takes an answer over resumes the session before the answer, and receives it whole.
 """
 
+import logging
 import time
 import uuid
 
 import uamp
 from agents_app.remote.onward import OverBudget
 from agents_app.remote.protocols.server import Called, SideEvents
-from agents_app.remote.protocols.sockets import SocketFrames, SocketLost, SocketModel
+from agents_app.remote.protocols.sockets import SocketFrames, SocketLost, SocketModel, Traffic
 from agents_app.remote.protocols.uamp_events import UampAnswer
 from agents_app.remote.protocols.uamp_requests import response_create
 from agents_app.remote.tasks import Ids
@@ -29,8 +30,10 @@ from uamp.events import (
     SessionEnd,
 )
 from uamp.types.session import SessionConfig
-from upp import ErrorCode, LLMRequest, LLMResponse
+from upp import ErrorCode, LLMRequest, LLMResponse, UPPError
 from upp.stream import Emit
+
+logger = logging.getLogger(__name__)
 
 _BALANCE = ("balance", "uamp")
 RESUMES = 3
@@ -45,6 +48,9 @@ class UampSocketModel(SocketModel):
         self._paid: set[tuple[str | None, float | None, str]] = set()
         # The place in the session's log before the answer.
         self._began_at = 0
+        # Where the answer in progress is, and whether the connection to it is lost.
+        self._running: Ids | None = None
+        self._is_cut_off = False
 
     @property
     def address(self) -> str:
@@ -55,19 +61,35 @@ class UampSocketModel(SocketModel):
         """See SocketModel."""
         session = self._session()
         answer = UampAnswer(self, request, self.failures)
-        if self.called.task.ids is None:
-            session.ask([], response_create(request))
+        traffic, question = Traffic(), response_create(request)
+        self._running = ids = self.called.task.ids
+        self._is_cut_off = ids is not None
+        if ids is None:
+            session.ask([], question)
         else:
-            answer.response_id = _restore(session, self.called.task.ids)
+            answer.response_id = _restore(session, ids)
+            # The process that asked has sent the conversation.
+            traffic.sent = len(uamp.encode(question).encode())
         for attempt in range(RESUMES + 1):
-            async with self.connected() as frames:
+            async with self.connected(traffic) as frames:
                 try:
+                    self._is_cut_off = False
                     return await self._follow(frames, session, answer, emit)
                 except SocketLost:
+                    self._is_cut_off = True
                     session.connection_lost()
                     if attempt == RESUMES or answer.response_id is None:
                         raise
         raise SocketLost
+
+    async def cancel(self) -> None:
+        """Stop an answer that the last connection could not stop, because it was lost."""
+        if not self._is_cut_off or self._running is None:
+            return
+        try:
+            await self.stop(self._running)
+        except UPPError as error:
+            logger.info("a stop was not sent to %s: %s", self.called.agent, error)
 
     async def stop(self, ids: Ids) -> None:
         """Stop an answer that another process left behind; raises UPPError."""
@@ -75,7 +97,7 @@ class UampSocketModel(SocketModel):
         response_id = _restore(session, ids)
         session.begin()
         try:
-            async with self.connected() as frames:
+            async with self.connected(Traffic()) as frames:
                 for event in session.events_to_send():
                     await frames.send(self._frame(protocol, event, session))
                 while not session.is_open and session.error is None:
@@ -126,7 +148,7 @@ class UampSocketModel(SocketModel):
             if session.error is not None:
                 raise self.failures.error(str(session.error), ErrorCode.PROVIDER_ERROR)
         frames.last_words = lambda: [self._frame(protocol, SessionEnd(), session)]
-        return self.believed(answer.response(), frames)
+        return self.believed(answer.response(), frames.traffic)
 
     async def _take(
         self, session: ClientSession, event: Event, answer: UampAnswer, emit: Emit
@@ -143,12 +165,13 @@ class UampSocketModel(SocketModel):
         for stream_event in answer.take(event):
             await emit(stream_event)
         if isinstance(event, ResponseCreated) and session.epoch is not None:
-            self.called.task.record_ids(
-                session=session.session_id or "",
-                epoch=session.epoch,
-                seq=self._began_at,
-                response=answer.response_id or "",
-            )
+            self._running = {
+                "session": session.session_id or "",
+                "epoch": session.epoch,
+                "seq": self._began_at,
+                "response": answer.response_id or "",
+            }
+            self.called.task.record_ids(**self._running)
 
     async def _pay(
         self, session: ClientSession, event: PaymentRequired, answer: UampAnswer

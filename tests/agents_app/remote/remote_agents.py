@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -17,6 +18,8 @@ from tests.agents_app.run_context import Broker, Media
 from uamp.types.content import Message
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from uamp.events import Event
 
 
@@ -40,24 +43,36 @@ def request_of(text: str = "hello", **values: Any) -> RunRequest:
 
 
 async def run(
-    spec: AgentSpec, request: RunRequest, *, broker: Broker | None = None
+    spec: AgentSpec,
+    request: RunRequest,
+    *,
+    broker: Broker | None = None,
+    until: Callable[[], bool] | None = None,
 ) -> tuple[list[Event | str], RunFinished]:
-    """Return what a run shows, and its end."""
+    """Return what a run shows, and its end.
+
+    With `until`, the connections stay open until it is true: a run does not wait for its stops.
+    """
     events: list[Event | str] = []
     try:
         end = await run_agent(
             spec, request, events.append, broker=broker or Broker(), media=Media()
         )
+        async with asyncio.timeout(30):
+            while until is not None and not until():  # noqa: ASYNC110 requests of the other side
+                await asyncio.sleep(0.01)
     finally:
         await close_remotes()
     return events, end
 
 
-async def failure(spec: AgentSpec, request: RunRequest) -> tuple[list[Event | str], AgentError]:
+async def failure(
+    spec: AgentSpec, request: RunRequest, *, media: Media | None = None
+) -> tuple[list[Event | str], AgentError]:
     """Return what a run shows that fails, and its error."""
     events: list[Event | str] = []
     with pytest.raises(AgentError) as caught:
-        await run_agent(spec, request, events.append, broker=Broker(), media=Media())
+        await run_agent(spec, request, events.append, broker=Broker(), media=media or Media())
     await close_remotes()
     return events, caught.value
 

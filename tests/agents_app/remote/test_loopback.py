@@ -5,9 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from asgiref.sync import async_to_sync
 
 from agents_app.models import Agent
+from agents_app.remote import tasks
+from agents_app.remote.addresses import close_remotes
 from agents_app.remote.hops import read_hops
+from agents_app.remote.models import stop_orphaned
+from agents_app.selectors import get_spec
 from sessions_app.models import Response
 from tests.agents_app.remote.remote_agents import remote_agent
 from tests.client import Frame, wait_until
@@ -102,6 +107,29 @@ def test_cancelling_the_answer_cancels_it_over_there(
     client.until("response.cancelled")
     slow = Agent.objects.get(name="slow")
     wait_until(lambda: set(states_of(slow)) == {"cancelled"})
+
+
+def test_an_answer_over_http_is_recorded_for_another_process_to_stop(
+    demo: ServerAddress, dial: Dial, alice: Person, bob: Person
+) -> None:
+    row = far(demo, bob, "uamp_http", "slow")
+    client = dial(alice)
+    client.create_session(agent="far")
+    client.ask("count to 500")
+    response_id = client.until("response.delta")[-1]["response_id"]
+    wait_until(lambda: tasks.load(response_id) is not None)
+    handle = tasks.load(response_id)
+
+    async def stop() -> None:
+        await stop_orphaned(get_spec(row.pk), response_id, handle)
+        await close_remotes()
+
+    get_spec(row.pk)
+    async_to_sync(stop)()
+    assert client.until("response.error", "response.cancelled")
+    slow = Agent.objects.get(name="slow")
+    wait_until(lambda: states_of(slow) == ["cancelled"])
+    wait_until(lambda: tasks.load(response_id) is None)
 
 
 def states_of(agent: Agent) -> list[str]:

@@ -13,20 +13,27 @@ from typing import TYPE_CHECKING
 import pytest
 
 from agents_app.models import Agent
+from agents_app.providers import scripts
 from agents_app.remote.protocols import uamp_socket
+from sessions_app.models import Response
 from tests.agents_app.remote.remote_agents import remote_agent
 from tests.agents_app.remote.test_loopback import states_of
+from tests.client import wait_until
+from tests.live_server import quick_agent
 from tests.sessions_app.turn.delegation import answer_text
 from tests.threads import join_threads
+from upp.providers.scripted import Pause, Reasoning, Step, Text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import AsyncGenerator, Iterator
 
     from tests.conftest import ServerAddress
     from tests.live_server import Dial, Person
 
 PIECE_BYTES = 65_536
 TEXT = b'"response.delta"'
+LONG_WORDS = "eleven " * 1_000
+THOUGHT = ("First I think. ", "Then I think again.")
 
 
 class Relay(socketserver.ThreadingTCPServer):
@@ -94,12 +101,44 @@ def test_the_session_is_resumed_and_the_answer_is_whole(
         remote_agent(f"{origin}/agents/slow", protocol="uamp", key=bob.key, model="slow")
         client = dial(alice)
         client.create_session(agent="far")
-        client.ask("count")
+        client.ask(f"count {LONG_WORDS}")
         text = answer_text(client.until("response.done", "response.error"))
         assert relay.was_cut == cuts
     numbers = [int(number) for number in re.findall(r"[0-9]+", text)]
     assert numbers == list(range(1, 201)), "nothing is missing, and nothing came twice"
     assert states_of(Agent.objects.get(name="slow")) == ["completed"], "it was asked once"
+    # The conversation was sent on the first connection only; its tokens count all the same.
+    near, over_there = (Response.objects.get(agent__name=name) for name in ("far", "slow"))
+    assert near.usage["input_tokens"] == over_there.usage["input_tokens"] > 1_000
+
+
+def test_thoughts_are_shown_once(
+    demo: ServerAddress,
+    dial: Dial,
+    alice: Person,
+    bob: Person,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def thinks_and_counts(*_args: object) -> AsyncGenerator[Step, None]:
+        for piece in THOUGHT:
+            yield Reasoning(piece)
+        for number in range(20):
+            yield Pause(0.05)
+            yield Text(f"{number} ")
+
+    monkeypatch.setitem(scripts.SCRIPTS, "thinks-and-counts", thinks_and_counts)
+    quick_agent("pensive", "thinks-and-counts")
+    with relayed(demo.http, 1) as relay:
+        origin = f"http://127.0.0.1:{relay.server_address[1]}"
+        remote_agent(f"{origin}/agents/pensive", protocol="uamp", key=bob.key, model="pensive")
+        client = dial(alice)
+        client.create_session(agent="far")
+        client.ask("count")
+        frames = client.until("response.done", "response.error")
+        assert relay.was_cut == 1
+    assert answer_text(frames).split() == [str(number) for number in range(20)]
+    thoughts = [frame["content"] for frame in frames if frame["type"] == "thinking"]
+    assert "".join(thoughts) == "".join(THOUGHT)
 
 
 def test_after_so_many_connections_the_answer_fails_and_is_stopped_over_there(
@@ -113,3 +152,6 @@ def test_after_so_many_connections_the_answer_fails_and_is_stopped_over_there(
         client.ask("count")
         error = client.until("response.error")[-1]["error"]
         assert error["code"] == "agent_offline"
+        # The relay lets the next connection pass.
+        slow = Agent.objects.get(name="slow")
+        wait_until(lambda: states_of(slow) == ["cancelled"])

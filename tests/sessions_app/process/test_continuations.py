@@ -112,6 +112,18 @@ def test_a_checkpoint_of_an_older_version_has_the_usage_of_the_response() -> Non
     assert used(row) == BOTH
 
 
+@pytest.mark.parametrize(("protocol", "continues"), [("uamp", True), ("uamp_http", False)])
+def test_only_an_answer_that_can_be_followed_continues(protocol: str, *, continues: bool) -> None:
+    row = left_behind()
+    row.tool_calls.all().delete()
+    Response.objects.filter(pk=row.pk).update(status="in_progress")
+    row.refresh_from_db()
+    handle = TaskHandle(protocol=protocol, address="https://a.example", ids={}, rounds=0)
+    responses.save_remote_task(row.pk, handle, fence=1)
+    context = continuations.continuation_of(row, was_handed_over=False)
+    assert (context is not None) is continues
+
+
 def test_a_checkpoint_with_unreadable_usage_ends_the_response() -> None:
     row = in_its_second_step()
     Checkpoint.objects.update(usage={"input_tokens": "many"})
