@@ -150,16 +150,39 @@ def dead_processes() -> list[str]:
     return list(dead().values_list("pk", flat=True))
 
 
-def refuses_tools(agent_id: str) -> bool:
-    """Return whether an agent has daemons, and all announce that they do not call tools."""
-    rows = AgentConnection.objects.filter(agent_id=agent_id).values_list("capabilities", flat=True)
-    announced = [_calls_tools(capabilities) for capabilities in rows]
-    return bool(announced) and not any(announced)
+def refused_by_daemons(
+    agent_id: str, options: Collection[str], *, with_tools: bool = False
+) -> list[str]:
+    """Return which of a client's options no daemon of an agent keeps to; none without a daemon.
+
+    Daemons list those that they keep to in `extensions.options` of their capabilities. With
+    `with_tools`, the result includes `tools` if all announce that they do not call any.
+    """
+    daemons = AgentConnection.objects.filter(agent_id=agent_id)
+    rows = list(daemons.values_list("capabilities", flat=True))
+    if not rows:
+        return []
+    refused = set(options).difference(*map(_options_kept, rows))
+    if with_tools and not any(map(_calls_tools, rows)):
+        refused.add("tools")
+    return sorted(refused)
 
 
 def _calls_tools(capabilities: object) -> bool:
-    tools = capabilities.get("tools") if isinstance(capabilities, dict) else None
-    return not isinstance(tools, dict) or tools.get("supports_tools") is not False
+    return _object_in(capabilities, "tools").get("supports_tools") is not False
+
+
+def _options_kept(capabilities: object) -> set[str]:
+    options = _object_in(capabilities, "extensions").get("options")
+    return (
+        {name for name in options if isinstance(name, str)} if isinstance(options, list) else set()
+    )
+
+
+def _object_in(capabilities: object, name: str) -> dict[str, Any]:
+    """Return an object in announced capabilities, or an empty one."""
+    member = capabilities.get(name) if isinstance(capabilities, dict) else None
+    return member if isinstance(member, dict) else {}
 
 
 def open_connections(

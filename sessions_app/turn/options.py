@@ -20,6 +20,7 @@ from uamp import ErrorCode, RemoteProtocolError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from agents_app.runtime.agent_run import RunRequest
     from agents_app.selectors import AgentSpec
     from chat_app.members.membership import AgentMember
     from sessions_app.response.request import ResponseRequest
@@ -29,6 +30,9 @@ _VOICE: Final = re.compile(VOICE)
 _OPTIONS: Final = ("model", *uamp.GenerationOptions.__struct_fields__)
 # Every vendor accepts these, so no agent has to be checked.
 _TAKEN: Final = frozenset({"model", "temperature", "max_tokens", "extensions", "speech"})
+# What a daemon must announce to be sent it; values that change nothing need no announcement.
+_DEMANDS: Final = frozenset(uamp.GenerationOptions.__struct_fields__) - _TAKEN
+_NEUTRAL: Final = {"tool_choice": "auto", "parallel_tool_calls": True}
 
 
 def check_options(config: uamp.SessionConfig, response: ev.ResponseConfig) -> None:
@@ -63,12 +67,13 @@ async def check_taken(
     """
     request = run_request("", config, overrides, ())
     has_options = not request.params.keys() <= _TAKEN
-    if not has_options and not request.tools:
+    if not (has_options or request.tools or request.response_format):
         return
     for target in targets:
         spec = await agent_spec(target.agent_id)
-        if request.tools and spec.kind == AgentKind.CONNECTED:
-            await _check_daemons(spec)
+        if spec.kind == AgentKind.CONNECTED:
+            await _check_daemons(spec, request)
+            continue
         refused = refused_options(spec, request) if has_options else []
         if refused:
             raise RemoteProtocolError(
@@ -78,11 +83,23 @@ async def check_taken(
             )
 
 
-async def _check_daemons(spec: AgentSpec) -> None:
-    """Raise RemoteProtocolError if all daemons of an agent announce that they call no tools."""
-    if await database.run(connections.refuses_tools, spec.id):
+async def _check_daemons(spec: AgentSpec, request: RunRequest) -> None:
+    """Raise RemoteProtocolError if no daemon of an agent keeps to the request's options."""
+    options = [
+        name
+        for name, value in request.params.items()
+        if name in _DEMANDS and _NEUTRAL.get(name) != value
+    ]
+    output = request.response_format
+    if output is not None and output.type != "text":
+        options.append("response_format")
+    refused = await database.run(
+        connections.refused_by_daemons, spec.id, options, with_tools=bool(request.tools)
+    )
+    if refused:
+        names = ", ".join("the tools of clients" if n == "tools" else n for n in refused)
         raise RemoteProtocolError(
             ErrorCode.UNSUPPORTED_PARAMETER,
-            f"{spec.name} is answered by a program that does not call the tools of clients.",
-            details={"parameters": ["tools"], "agent": spec.name},
+            f"{spec.name} is answered by a program that does not support {names}.",
+            details={"parameters": refused, "agent": spec.name},
         )

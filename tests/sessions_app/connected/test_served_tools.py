@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from agents_app.models import Agent
-from sessions_app.models import ToolCall
+from sessions_app.models import Response, ToolCall
 from tests.client import TERMINAL, WAIT_SECONDS, output_text, wait_until
 from tests.sessions_app.billing.paid_agents import pay, rich, wallet
 from tests.sessions_app.connected.daemons import Daemon, token_for, wait_for_daemons
@@ -167,3 +167,55 @@ def test_tools_of_a_client_are_refused_if_no_daemon_calls_tools(dial: Dial, alic
     wait_for_daemons("helper", 1)
     client.ask("what time is it?")
     assert second.turn()["context"]["tools"]
+
+
+SCHEMA = {"type": "json_schema", "json_schema": {"name": "answer", "schema": {"type": "object"}}}
+
+
+@pytest.mark.parametrize(
+    ("fields", "refused"),
+    [
+        ({"response_format": SCHEMA}, ["response_format"]),
+        ({"response": {"reasoning_effort": "high", "seed": 1}}, ["reasoning_effort", "seed"]),
+        ({"response": {"tool_choice": "required"}}, ["tool_choice"]),
+    ],
+)
+def test_options_that_no_daemon_keeps_to_are_refused(
+    dial: Dial, alice: Person, fields: dict[str, Any], refused: list[str]
+) -> None:
+    token = token_for(alice, "helper")
+    first = Daemon(dial())
+    first.register("helper", token)
+    client = dial(alice)
+    client.create_session(agent="helper")
+
+    ask(client, **fields)
+    error = client.until("session.error", "response.error")[-1]["error"]
+    assert (error["code"], error["details"]["parameters"]) == ("unsupported_parameter", refused)
+    assert first.socket.settle() == []
+    assert not Response.objects.exists()
+
+    second = Daemon(dial())
+    announced = {"extensions": {"options": refused}}
+    second.register("helper", token, client_capabilities=announced)
+    first.socket.close()
+    wait_for_daemons("helper", 1)
+    ask(client, **fields)
+    context = second.turn()["context"]
+    assert {*context, *context.get("params", ())} >= {*refused}
+
+
+def test_options_that_change_nothing_are_taken(dial: Dial, alice: Person) -> None:
+    daemon = Daemon(dial())
+    daemon.register("helper", token_for(alice, "helper"))
+    client = dial(alice)
+    client.create_session(agent="helper")
+    options = {"temperature": 0.5, "tool_choice": "auto", "parallel_tool_calls": True}
+    ask(client, response=options, response_format={"type": "text"})
+    assert daemon.turn()["text"] == "hello"
+
+
+def ask(client: UampClient, **fields: Any) -> None:
+    """Ask with these members of `response.create`."""
+    client.send("input.text", text="hello")
+    client.send("response.create", **fields)
