@@ -96,9 +96,10 @@ class ConnectedAgents:
 
     # --- Answers ---
 
-    async def find(self, spec: AgentSpec, *, stays: bool) -> RegisteredAgent:
+    async def find(self, spec: AgentSpec, *, stays: bool, avoids: str = "") -> RegisteredAgent:
         """Return an agent's least busy daemon; with `stays`, prefer one in this process.
 
+        The daemons of the process `avoids`, which did not claim the answer, count as gone.
         Raises DaemonElsewhere, and AgentError: agent_offline if none is connected.
         """
         here = self._least_busy(spec.id)
@@ -107,7 +108,7 @@ class ConnectedAgents:
         listed = await database.run(connections.connections_of, spec.id)
         # Daemons may have come and gone in the meantime.
         here = self._least_busy(spec.id)
-        others = [daemon for daemon in listed if daemon.process != self.process]
+        others = [daemon for daemon in listed if daemon.process not in {self.process, avoids}]
         elsewhere = [daemon for daemon in others if daemon.answers < settings.UAMP_DAEMON_ANSWERS]
         is_best = here is not None and not (elsewhere and elsewhere[0].answers < len(here.answers))
         if here is not None and is_best:

@@ -69,7 +69,9 @@ def continuation_of(row: Response, *, was_handed_over: bool) -> RunContext | Non
     checkpoint = None if is_unstarted else checkpoints.load(row.pk)
     if not _can_continue(row, checkpoint, was_handed_over=was_handed_over):
         return None
-    return _continued(row, checkpoint, is_unstarted=is_unstarted)
+    context = _continued(row, checkpoint, is_unstarted=is_unstarted)
+    # The process that had it has died, or let the offer lapse.
+    return context if was_handed_over else msgspec.structs.replace(context, avoids=row.process)
 
 
 def _can_continue(

@@ -72,6 +72,8 @@ class RunContext(msgspec.Struct, frozen=True, kw_only=True):
     fan_out: bool
     # Whether another process had it first, but handed it over before its agent had begun.
     is_unstarted: bool = False
+    # The process that lost it, which must not be offered it again; "" if none did.
+    avoids: str = ""
     # The state of the row when this process took it.
     state: ResponseState = ResponseState.IN_PROGRESS
     origin: str = ""

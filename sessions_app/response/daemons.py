@@ -29,7 +29,9 @@ class ResponseDaemons:
         """
         context = self._context
         while True:
-            daemon = await self._connected.find(context.spec, stays=context.has_moved)
+            daemon = await self._connected.find(
+                context.spec, stays=context.has_moved, avoids=context.avoids
+            )
             event = await database.run(_turn, context, daemon.name, daemon.link.base_url)
             # The socket may have closed while the contents were read.
             if daemon.has_room:

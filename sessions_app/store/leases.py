@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from django.db.models import QuerySet
     from django.db.models.functions import Now
 
+OFFER_SECONDS: Final = 2.0
+"""How long a process has to claim a response that was handed to it."""
 _STARTED: Final = moves(RESPONSE_TRANSITIONS, ResponseTrigger.START)
 _CLAIM_HANDED_OVER: Final = f"""
 UPDATE sessions_app_response
@@ -79,11 +81,11 @@ def park_response(response_id: str, *, fence: int) -> bool:
 
 
 def give_response(response_id: str, *, fence: int, process: str) -> bool:
-    """Hand a response to another process, which has the length of a lease to claim it.
+    """Hand a response to another process, which has OFFER_SECONDS to claim it.
 
     Return False if another process already holds it or it has ended.
     """
-    until = timezone.now() + timedelta(seconds=settings.UAMP_LEASE_SECONDS)
+    until = timezone.now() + timedelta(seconds=OFFER_SECONDS)
     mine = Response.objects.filter(pk=response_id, fence=fence)
     return bool(move(mine, ResponseTrigger.PARK, lease_until=until, process=process))
 
@@ -110,7 +112,8 @@ def claim_orphans(process: str, *, running: Collection[str], limit: int = 50) ->
 
     A response that waits for an open tool call stays parked: its result may still arrive, and the
     client or person would otherwise be asked twice. It is claimed anyway if it is to be cancelled
-    or its session is deleted. Responses `running` in this process are never claimed.
+    or its session is deleted. Responses `running` in this process are never claimed. The returned
+    rows have the process that had them before.
     """
     now = timezone.now()
     others = orphans(now).exclude(pk__in=list(running)).order_by("lease_until")[:limit]

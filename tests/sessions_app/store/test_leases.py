@@ -11,6 +11,7 @@ from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from agents_app import connections
 from sessions_app import database
 from sessions_app.models import Response, Session, ToolCallKind
 from sessions_app.process import continuations
@@ -20,6 +21,8 @@ from tests import factories
 if TYPE_CHECKING:
     from sessions_app.response.context import RunContext
 
+# The session, the history, the agents of the chat, and its shared state.
+CONTEXT_QUERIES = 4
 REQUEST = {"pricing": None, "temperature": 0.5}
 
 
@@ -81,6 +84,39 @@ def test_a_process_claims_only_the_responses_that_it_names() -> None:
     assert [row.pk for row in leases.claim_handed_over("here", [first.pk, second.pk])] == [
         second.pk
     ]
+
+
+@pytest.mark.django_db
+def test_a_run_that_moves_costs_few_queries() -> None:
+    session = daemons_session()
+    agent, asker = session.agent, session.user
+    assert agent is not None
+    assert asker is not None
+    factories.message(session.chat, asker, "hello")
+    row = factories.response(agent, session.chat, session=session, process="there", request=REQUEST)
+    with CaptureQueriesContext(connection) as placing:
+        assert connections.connections_of(agent.pk) == []
+        assert leases.give_response(row.pk, fence=1, process="here")
+    (claimed,) = leases.claim_handed_over("here")
+    with CaptureQueriesContext(connection) as reading:
+        context = continuations.continuation_of(claimed, was_handed_over=True)
+    assert context is not None
+    assert (len(placing), len(reading)) == (2, CONTEXT_QUERIES)
+
+
+@pytest.mark.django_db
+def test_an_offer_that_lapses_is_not_made_to_the_same_process_again() -> None:
+    row = handed_over_response(to="blocked")
+    row.refresh_from_db()
+    assert row.lease_until is not None
+    assert row.lease_until <= timezone.now() + timedelta(seconds=leases.OFFER_SECONDS)
+    assert leases.claim_orphans("here", running=()) == [], "it has time to claim it"
+    Response.objects.filter(pk=row.pk).update(lease_until=timezone.now() - timedelta(seconds=1))
+    (claimed,) = leases.claim_orphans("here", running=())
+    context = continuations.continuation_of(claimed, was_handed_over=False)
+    assert context is not None
+    assert (context.avoids, context.fence) == ("blocked", 2)
+    assert leases.claim_handed_over("blocked") == []
 
 
 @transaction.atomic
