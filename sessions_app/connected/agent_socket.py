@@ -114,17 +114,27 @@ class AgentSocket:
         """Whether the daemon is working on an answer."""
         return bool(self._turns)
 
+    @property
+    def is_silent(self) -> bool:
+        """Whether agents have sent nothing for UAMP_DAEMON_SILENCE_SECONDS."""
+        silent = time.monotonic() - self.received_at
+        return bool(self._agents()) and silent > settings.UAMP_DAEMON_SILENCE_SECONDS
+
     def principals(self) -> set[Principal]:
-        """Return the principals that registered the agents."""
-        return {daemon.principal for daemon in self.daemons.values()}
+        """Return the principals of the agents."""
+        return {daemon.principal for daemon in self._agents()}
 
     def registered_by(self, principal: Principal) -> list[RegisteredAgent]:
-        """Return the agents registered by a principal."""
-        return [daemon for daemon in self.daemons.values() if daemon.principal == principal]
+        """Return the agents of a principal."""
+        return [daemon for daemon in self._agents() if daemon.principal == principal]
 
     def expired(self) -> list[RegisteredAgent]:
         """Return the agents whose token has expired."""
-        return [daemon for daemon in self.daemons.values() if daemon.principal.is_expired]
+        return [daemon for daemon in self._agents() if daemon.principal.is_expired]
+
+    def _agents(self) -> set[RegisteredAgent]:
+        """Return the registered agents, and unregistered ones whose answers are not finished."""
+        return {*self.daemons.values(), *(daemon for daemon, _ in self._turns.values())}
 
     # --- Registrations ---
 
@@ -198,6 +208,9 @@ class AgentSocket:
         daemon.answers.pop(answer.turn_id, None)
         self._changed(daemon)
         self._over[answer.turn_id] = not answer.has_ended
+        if answer.has_ended and not self.is_closed:
+            # The reference's daemon keeps a turn's session until this.
+            answer.send(ev.SessionEnd())
         if len(self._over) > TURNS_REMEMBERED:
             forgotten, _ = self._over.popitem(last=False)
             self._protocol.end_turn(forgotten)

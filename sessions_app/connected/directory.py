@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from typing import TYPE_CHECKING
 
 from django.conf import settings
@@ -207,11 +206,6 @@ class ConnectedAgents:
             return []
         rows = await database.run(connections.disconnected, self.process)
         return [daemon for daemon in self if daemon.row in rows and not daemon.is_gone]
-
-    def silent(self) -> list[RegisteredAgent]:
-        """Return the daemons whose socket has been silent for UAMP_DAEMON_SILENCE_SECONDS."""
-        since = time.monotonic() - settings.UAMP_DAEMON_SILENCE_SECONDS
-        return [daemon for daemon in self if daemon.link.received_at < since]
 
     async def begin_closing(self) -> None:
         """Stop new answers from being assigned to this process's daemons."""

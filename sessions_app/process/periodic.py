@@ -232,16 +232,14 @@ def _jobs_of_agents(process: Process) -> list[PeriodicJob]:
 
     async def renew_agents() -> None:
         await process.disconnect_daemons()
-        lost, silent = await connected.disowned_daemons(), connected.silent()
-        silent_links = {daemon.link for daemon in silent}
         lost_of: dict[AgentSocket, list[RegisteredAgent]] = {}
-        for daemon in lost:
+        for daemon in await connected.disowned_daemons():
             lost_of.setdefault(daemon.link, []).append(daemon)
-        for connection in process.followers if lost or silent else ():
+        for connection in process.followers:
             link = connection.agent_socket
             if link is None:
                 continue
-            if link in silent_links:
+            if link.is_silent:
                 connection.close(CLOSE_SILENT)
             connection.end_registrations(lost_of.get(link, ()), ErrorCode.FORBIDDEN, NOT_YOURS)
 

@@ -16,6 +16,8 @@ class Daemon:
 
     def __init__(self, socket: UampClient) -> None:
         self.socket = socket
+        self.session_id = ""
+        """The session of the last registration."""
 
     def register(self, name: str, token: str, **fields: Any) -> Frame:
         """Register an agent as `PortalConnect` does; return `session.created`."""
@@ -23,6 +25,7 @@ class Daemon:
         created = self.socket.expect("session.created")
         self.socket.expect("capabilities")
         assert (created["agent"], created["session"]["agent"]) == (name, name)
+        self.session_id = created["session_id"]
         return created
 
     def refused(self, name: str, token: str) -> str:
@@ -32,8 +35,12 @@ class Daemon:
         return error
 
     def turn(self) -> Frame:
-        """Return the next turn that comes."""
-        return self.socket.expect("input.text")
+        """Return the next turn that comes; ends of earlier turns' sessions may come first."""
+        frame = self.socket.receive()
+        while frame["type"] == "session.end":
+            frame = self.socket.receive()
+        assert frame["type"] == "input.text", frame
+        return frame
 
     def say(self, turn: Frame, *texts: str) -> None:
         """Send pieces of an answer, as the reference's daemon does."""

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import base64
 from typing import TYPE_CHECKING, Any
 
+import httpx
 import pytest
 
 from agents_app.models import Agent
 from agents_app.runtime.connected import claims as daemon_claims
 from sessions_app.models import Response, ToolCall
+from tests import factories
 from tests.client import TERMINAL, output_text, text_of, wait_until
 from tests.live_server import Person, shared_chat
 from tests.sessions_app.connected.daemons import Daemon, token_for
@@ -54,6 +57,8 @@ def test_a_daemon_answers_with_the_whole_conversation(dial: Dial, alice: Person)
     assert [f["type"] for f in frames[:2]] == ["message.created", "response.created"] or frames
     assert text_of(frames) == "Hello!"
     assert output_text(frames[-1]) == "Hello!"
+    # A turn's session ends with its answer: some daemons keep it until then.
+    assert daemon.socket.expect("session.end")["session_id"] == turn["session_id"]
     # The daemon's ids are its own: the response has this server's.
     response = Response.objects.get()
     assert {f["response_id"] for f in frames if "response_id" in f} == {response.pk}
@@ -74,6 +79,20 @@ def test_a_daemon_answers_with_the_whole_conversation(dial: Dial, alice: Person)
     done = end_of(client)
     assert output_text(done) == "whole"
     assert done["response"]["usage"]["output_tokens"] == 2
+
+
+def test_a_daemon_reads_a_picture_without_a_key(dial: Dial, alice: Person) -> None:
+    daemon = connected(dial, alice)
+    client = asker(dial, alice)
+    picture = factories.png()
+    client.send("input.image", image=base64.b64encode(picture).decode(), format="png")
+    client.ask("what is this?")
+    items = daemon.turn()["messages"][-1]["content_items"]
+    (address,) = [item["image"]["url"] for item in items if item["type"] == "image"]
+    assert httpx.get(address, trust_env=False).content == picture
+    place, _, signature = address.partition("?")
+    for refused in (place, f"{place}?{signature[:-3]}xxx"):
+        assert httpx.get(refused, trust_env=False).status_code == 404
 
 
 def test_without_a_daemon_the_agent_is_offline_at_once(dial: Dial, alice: Person) -> None:
@@ -338,6 +357,7 @@ def test_what_belongs_to_no_answer_gets_a_typed_error(dial: Dial, alice: Person)
     daemon.say(turn, "done")
     daemon.end(turn)
     assert output_text(end_of(client)) == "done"
+    daemon.socket.expect("session.end")
     wait_until(lambda: Response.objects.get().status == "completed")
     # A second answer to the same turn, an answer to no turn, and a client's event in a turn.
     daemon.say(turn, "second")

@@ -146,6 +146,7 @@ def test_the_other_agents_of_a_socket_stay(dial: Dial, alice: Person) -> None:
     turn = daemon.turn()
     daemon.say(turn, "here")
     daemon.end(turn)
+    daemon.socket.expect("session.end")
     wait_until(lambda: Response.objects.get().status == "completed")
     # The agent may be registered again on the same socket.
     daemon.register("helper", token_for(alice, "helper"))

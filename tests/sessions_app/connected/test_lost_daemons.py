@@ -79,6 +79,27 @@ def test_the_answer_under_a_revoked_token_ends(dial: Dial, alice: Person) -> Non
     assert (end["type"], end["error"]["code"]) == ("response.error", "interrupted")
 
 
+def test_the_last_answer_of_an_unregistered_daemon_ends_with_its_token(
+    dial: Dial, alice: Person
+) -> None:
+    daemon, client, _ = half_answered_turn(dial, alice)
+    daemon.socket.send("session.end", session_id=daemon.session_id)
+    wait_for_daemons("helper", 0)
+    keys.revoke_key(ApiKey.objects.get(scopes=["agents:connect"]), by=None)
+    end = client.until(*TERMINAL)[-1]
+    assert (end["type"], end["error"]["code"]) == ("response.error", "interrupted")
+
+
+def test_the_last_answer_of_an_unregistered_daemon_ends_if_it_is_silent(
+    dial: Dial, alice: Person, settings: Settings
+) -> None:
+    settings.UAMP_DAEMON_SILENCE_SECONDS = 2
+    daemon, client, _ = half_answered_turn(dial, alice)
+    daemon.socket.send("session.end", session_id=daemon.session_id)
+    end = client.until(*TERMINAL)[-1]
+    assert (end["type"], end["error"]["code"]) == ("response.error", "interrupted")
+
+
 def test_a_run_that_another_process_claimed_stops(dial: Dial, alice: Person) -> None:
     daemon, client, turn = half_answered_turn(dial, alice)
     # What was said is written: with the next fence it would not be.
