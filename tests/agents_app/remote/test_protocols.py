@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 from typing import TYPE_CHECKING, Any
 
@@ -11,12 +12,15 @@ from websockets.asyncio.server import serve as serve_socket
 
 from agents_app.models import Agent
 from agents_app.remote.protocols.a2a import ARTIFACTS
+from agents_app.remote.tasks import TaskHandle
 from agents_app.runtime.agent_run import AgentError
 from agents_app.tools.registry import ToolOutcome
+from tests import factories
 from tests.agents_app.remote.remote_agents import failure, remote_spec, request_of, run, text_of
-from tests.agents_app.run_context import Broker
+from tests.agents_app.run_context import Broker, Media
 from tests.upp.wire_server import STREAM_HEAD, Exchange, serve
 from uamp.events import Progress
+from uamp.types.content import ImageContent, MediaUrl, Message, TextContent
 from uamp.types.session import FunctionDefinition, ToolDefinition
 
 if TYPE_CHECKING:
@@ -25,6 +29,15 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.usefixtures("database_threads")
 
+PNG = factories.png()
+ENCODED = base64.b64encode(PNG).decode()
+PICTURE = Message(
+    role="user",
+    content_items=(
+        TextContent(text="What is this?"),
+        ImageContent(image=MediaUrl(url="/api/content/c1"), content_id="c1"),
+    ),
+)
 Events = list[dict[str, Any]]
 AG_UI_BEGIN: Events = [{"type": "RUN_STARTED", "threadId": "t", "runId": "r"}]
 AG_UI_END: Events = [{"type": "RUN_FINISHED", "threadId": "t", "runId": "r"}]
@@ -199,12 +212,77 @@ async def test_what_the_asker_causes_is_no_failure_of_an_agent(code: str, failur
     assert (await Agent.objects.aget(name="far")).failures == failures
 
 
+def media_in(body: Any) -> list[str]:
+    """Return what the members of a request's body have that could be the picture."""
+    if isinstance(body, dict):
+        return [medium for value in body.values() for medium in media_in(value)]
+    if isinstance(body, list):
+        return [medium for value in body for medium in media_in(value)]
+    return [body] if isinstance(body, str) and ENCODED in body else []
+
+
+@pytest.mark.parametrize(
+    "protocol", ["a2a", "a2a_03", "ag_ui", "completions", "responses", "uamp_http"]
+)
+async def test_a_picture_is_sent_with_its_data(protocol: str) -> None:
+    async def refuse(exchange: Exchange) -> None:
+        await exchange.refuse("400 Bad Request", b"{}")
+
+    async with serve(refuse) as wire:
+        spec = await remote_spec(wire.url, protocol=protocol)
+        await failure(spec, request_of(history=[PICTURE]), media=Media({"c1": (PNG, "image/png")}))
+        (exchange,) = wire.exchanges
+    assert len(media_in(exchange.body)) == 1
+    assert "What is this?" in json.dumps(exchange.body)
+    assert "/api/content/" not in json.dumps(exchange.body), "the other side cannot read it"
+
+
 async def test_progress_over_there_is_progress_here() -> None:
     progress_event = {"type": "progress", "target": "response", "message": "half", "percent": 50}
     events = [*UAMP_BEGIN, progress_event, uamp_text("Hi"), uamp_done()]
     _, _, others = await outcome_of("uamp_http", events)
     (progress,) = [event for event in others if isinstance(event, Progress)]
     assert (progress.message, progress.percent, progress.response_id) == ("half", 50, "r1")
+
+
+async def test_an_answer_that_a_dead_process_left_is_stopped_before_it_is_asked_for_again() -> None:
+    async def stream(exchange: Exchange) -> None:
+        await exchange.send(STREAM_HEAD)
+        for event in [*UAMP_BEGIN, uamp_text("Hi"), uamp_done()]:
+            await exchange.chunk(**event)
+
+    async with serve(stream) as wire:
+        spec = await remote_spec(wire.url, protocol="uamp_http")
+        ids = {"session": "s1", "response": "r8"}
+        left = TaskHandle(protocol="uamp_http", address=spec.url, ids=ids, rounds=0)
+        events, _ = await run(
+            spec, request_of(remote_task=left), until=lambda: len(wire.exchanges) > 1
+        )
+        assert text_of(events) == "Hi"
+        stops = [e.body[0] for e in wire.exchanges if e.body[0]["type"] == "response.cancel"]
+    assert [(stop["session_id"], stop["response_id"]) for stop in stops] == [("s1", "r8")]
+
+
+@pytest.mark.parametrize(
+    ("state", "methods"),
+    [
+        ("TASK_STATE_INPUT_REQUIRED", ["SendStreamingMessage", "CancelTask"]),
+        ("TASK_STATE_AUTH_REQUIRED", ["SendStreamingMessage", "CancelTask"]),
+        ("TASK_STATE_COMPLETED", ["SendStreamingMessage"]),
+    ],
+)
+async def test_a_task_that_waits_for_an_answer_is_not_left_open(
+    state: str, methods: list[str]
+) -> None:
+    async def stream(exchange: Exchange) -> None:
+        await exchange.send(STREAM_HEAD)
+        await exchange.chunk(**status(state, "Which one?"))
+
+    async with serve(stream) as wire:
+        spec = await remote_spec(wire.url, protocol="a2a")
+        events, _ = await run(spec, request_of(), until=lambda: len(wire.exchanges) == len(methods))
+        assert text_of(events) == "Which one?"
+        assert [exchange.body["method"] for exchange in wire.exchanges] == methods
 
 
 async def test_an_agent_of_a2a_may_answer_at_once() -> None:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 BUDGET = "/api/payments/onward/far"
 PROTOCOLS = ("completions", "responses", "uamp_http")
 ASKED, BOUGHT = "/v1/chat/completions", "/api/payments/tokens"
+AT_THE_ADDRESS = (("a2a", "/v1"), ("ag_ui", "/v1"))
 
 
 def budget(web: httpx.Client, who: Person) -> dict[str, str]:
@@ -129,8 +130,28 @@ def header_of(exchange: Exchange, name: str) -> str:
     return next((value for key, _, value in lines if key.lower() == name), "")
 
 
+A2A_DONE = {
+    "id": "t",
+    "status": {"state": "TASK_STATE_COMPLETED"},
+    "artifacts": [{"artifactId": "a", "parts": [{"text": "Paid."}]}],
+}
+ANSWERS: dict[str, list[dict[str, Any]]] = {
+    "a2a": [{"jsonrpc": "2.0", "id": 1, "result": {"task": A2A_DONE}}],
+    "ag_ui": [
+        {"type": "RUN_STARTED", "threadId": "t", "runId": "r"},
+        {"type": "TEXT_MESSAGE_CONTENT", "messageId": "m", "delta": "Paid."},
+        {"type": "RUN_FINISHED", "threadId": "t", "runId": "r"},
+    ],
+    "completions": [
+        {"choices": [{"index": 0, "delta": {"content": "Paid."}}]},
+        {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]},
+    ],
+}
+"""The events of a paid answer, by protocol."""
+
+
 async def outcome_of(
-    web: httpx.Client, bob: Person, shop: Any
+    web: httpx.Client, bob: Person, shop: Any, protocol: str = "completions"
 ) -> tuple[str, list[Exchange], dict[str, str]]:
     """Return the text or the error of an answer, what was requested, and the budget then."""
 
@@ -139,15 +160,22 @@ async def outcome_of(
             await exchange.refuse(*shop["token"], "Connection: close")
         elif header_of(exchange, "payment-signature") and "again" not in shop:
             await exchange.send(STREAM_HEAD)
-            await exchange.delta(content="Paid.")
-            await exchange.finish()
+            for event in ANSWERS[protocol]:
+                await exchange.chunk(**event)
         else:
             body = shop.get("demand", demand(OFFER))
             await exchange.refuse("402 Payment Required", body, "Connection: close")
 
     async with serve(respond) as wire:
         options = {"pays_per_answer": "0.05"}
-        make_agent = partial(remote_agent, wire.url, key="sesame", options=options, owner=bob.user)
+        make_agent = partial(
+            remote_agent,
+            wire.url,
+            protocol=protocol,
+            key="sesame",
+            options=options,
+            owner=bob.user,
+        )
         row = await to_thread(make_agent)
         await to_thread(partial(web.put, BUDGET, headers=bob.headers, json={"amount": "0.1"}))
         spec = await to_thread(get_spec, row.pk)
@@ -160,14 +188,15 @@ async def outcome_of(
     return text, wire.exchanges, await to_thread(budget, web, bob)
 
 
+@pytest.mark.parametrize(("protocol", "path"), [("completions", ASKED), *AT_THE_ADDRESS])
 async def test_the_token_is_bought_for_the_demand_and_sent_with_the_same_request(
-    web: httpx.Client, bob: Person
+    web: httpx.Client, bob: Person, protocol: str, path: str
 ) -> None:
     sold = ("201 Created", b'{"id": "tok_1", "token": "pt_secret"}')
-    text, exchanges, counted = await outcome_of(web, bob, {"token": sold})
+    text, exchanges, counted = await outcome_of(web, bob, {"token": sold}, protocol)
     assert text == "Paid."
     first, bought, second = exchanges
-    assert [path_of(exchange) for exchange in exchanges] == [ASKED, BOUGHT, ASKED]
+    assert [path_of(exchange) for exchange in exchanges] == [path, BOUGHT, path]
     assert first.body == second.body
     assert bought.body == {
         "amount": "0.02",

@@ -16,6 +16,7 @@ import pytest
 from websockets.exceptions import InvalidStatus
 
 from tests.client import Frame, UampClient, open_stream, output_text, wait_until
+from tests.sessions_app.connected.daemon_socket import Daemon
 from tests.sessions_app.process.server_processes import Server, prepared, read_to_the_end
 from tests.sessions_app.turn.team_tools import order
 
@@ -37,6 +38,16 @@ ASKER = (
     'Agent.objects.create(name="asker", is_public=True, options={"script": "doer"},'
     ' tools=["steps"], approvals=["steps"])'
 )
+HELPER = """
+from pathlib import Path
+from django.contrib.auth.models import User
+from agents_app.models import Agent
+from agents_app.rest.rights import ALL
+from sessions_app.access import connect_tokens
+user = User.objects.create_user("ada")
+Path({place!r}).write_text(connect_tokens.issue(user.pk, "helper", by=ALL)[1].secret)
+Agent.objects.filter(name="helper").update(is_public=True)
+"""
 BOTH = pytest.mark.parametrize("uvicorn", [False, True], ids=["daphne", "uvicorn"])
 
 
@@ -144,6 +155,34 @@ def test_an_answer_that_waits_for_a_person_is_not_waited_for(
     assert server.end(signal.SIGINT) == 0
     assert read_to_the_end(client)[1] == 1012
     assert status(server) == ["waiting"]
+
+
+def test_daemons_reconnect_elsewhere_when_their_answers_have_ended(
+    server: Server, tmp_path: Path
+) -> None:
+    server.run(HELPER.format(place=str(tmp_path / "token")))
+    token = (tmp_path / "token").read_text()
+    server.start(uvicorn=True)
+    busy, idle = Daemon(server.dial()), Daemon(server.dial())
+    busy.register("helper", token)
+    client = asking_client(server, "helper", "hello")
+    turn = busy.turn()
+    idle.register("helper", token)
+    tell(server, signal.SIGTERM)
+    assert read_to_the_end(idle.socket)[1] == 1012
+    # The busy one gets no more turns, and finishes the one that it has.
+    rows = "SELECT is_closing FROM agents_app_agentconnection"
+    wait_until(lambda: server.query(rows) == [(1,)])
+    busy.say(turn, "hello, too")
+    busy.end(turn)
+    frames, code = read_to_the_end(client)
+    assert (frames[-1]["type"], code) == ("response.done", 1012)
+    assert output_text(frames[-1]) == "hello, too"
+    assert read_to_the_end(busy.socket)[1] == 1012
+    assert server.process is not None
+    assert server.process.wait(timeout=120) == 0
+    assert status(server) == ["completed"]
+    assert server.query(rows) == []
 
 
 @pytest.mark.sampled(1)
