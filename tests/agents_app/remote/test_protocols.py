@@ -259,7 +259,8 @@ async def test_an_answer_that_a_dead_process_left_is_stopped_before_it_is_asked_
             spec, request_of(remote_task=left), until=lambda: len(wire.exchanges) > 1
         )
         assert text_of(events) == "Hi"
-        stops = [e.body[0] for e in wire.exchanges if e.body[0]["type"] == "response.cancel"]
+        batches: list[Any] = [exchange.body for exchange in wire.exchanges]
+    stops = [batch[0] for batch in batches if batch[0]["type"] == "response.cancel"]
     assert [(stop["session_id"], stop["response_id"]) for stop in stops] == [("s1", "r8")]
 
 
