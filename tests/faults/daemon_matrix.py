@@ -3,7 +3,8 @@
 Two servers on PostgreSQL and Redis, and one or two daemons of an agent that has a price. At each
 point some clients ask; at a random time a daemon, the server that holds it, the server that was
 asked, or a worker is killed and started again. When everything has settled each response has one
-end, what it said is what the daemon said, and the money is right. Seeded, as `kill_matrix`.
+end, what it said is what the daemon said, and the money is right. In every second turn the daemon
+has a worker run a long tool before it answers. Seeded, as `kill_matrix`.
 """
 
 from __future__ import annotations
@@ -158,6 +159,9 @@ def _check(group: ServerGroup, askers: Sequence[Asker], outcome: DaemonOutcome) 
     state = State(group)
     outcome.wrong += check_logs(state)
     outcome.wrong += check_money(group, state)
+    called = any(state.calls_of(asker.response_id) for asker in askers)
+    if outcome.point.victim == "worker" and not called:
+        outcome.wrong.append("no tool was called, so that no worker took part")
     for asker in askers:
         if asker.failure is not None:
             outcome.wrong.append(f"{asker.name}: {asker.failure!r}")

@@ -10,7 +10,7 @@ import msgspec
 
 from agents_app.remote.protocols.answers import RemoteAnswer, object_in, text_in
 from agents_app.remote.protocols.conversations import base64_of, last_media, one_text
-from agents_app.remote.protocols.sockets import SocketFrames, SocketModel, Traffic
+from agents_app.remote.protocols.sockets import SocketFrames, SocketModel, SocketTraffic
 from upp import ErrorCode, ImageBlock, LLMRequest, LLMResponse, StreamEvent
 from upp.stream import Emit
 
@@ -41,7 +41,7 @@ class AcpModel(SocketModel):
     async def ask(self, request: LLMRequest, emit: Emit) -> LLMResponse:
         """See SocketModel."""
         answer = PromptAnswer(self, request, self.failures)
-        traffic = Traffic()
+        traffic = SocketTraffic()
         async with self.connected(traffic) as frames:
             started = {"protocolVersion": VERSION, "clientCapabilities": {}}
             can = await self._call(frames, answer, emit, 1, "initialize", started)

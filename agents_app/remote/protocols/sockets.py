@@ -25,7 +25,7 @@ class SocketLost(Exception):
 
 
 @dataclass
-class Traffic:
+class SocketTraffic:
     """The bytes sent and received, and the frames received, for one answer on all connections."""
 
     sent: int = 0
@@ -39,7 +39,7 @@ class SocketFrames:
 
     socket: aiohttp.ClientWebSocketResponse
     failures: Failures
-    traffic: Traffic
+    traffic: SocketTraffic
     last_words: Callable[[], list[str]] = list
     """Returns the frames to send before the connection is closed."""
 
@@ -117,7 +117,7 @@ class SocketModel(EmittingModel):
         return response
 
     @asynccontextmanager
-    async def connected(self, traffic: Traffic) -> AsyncIterator[SocketFrames]:
+    async def connected(self, traffic: SocketTraffic) -> AsyncIterator[SocketFrames]:
         """Yield a connection that counts into `traffic`.
 
         Raises UPPError if the agent cannot be reached or is silent.
@@ -144,7 +144,7 @@ class SocketModel(EmittingModel):
             _CLOSING.add(closing)
             closing.add_done_callback(_CLOSING.discard)
 
-    def believed(self, response: LLMResponse, traffic: Traffic) -> LLMResponse:
+    def believed(self, response: LLMResponse, traffic: SocketTraffic) -> LLMResponse:
         """Return a response with its token counts capped."""
         written = traffic.received + self.called.reasoning
         return replace(response, usage=response.usage.within(read=traffic.sent, written=written))

@@ -12,7 +12,7 @@ import uuid
 import uamp
 from agents_app.remote.onward import OverBudget
 from agents_app.remote.protocols.server import Called, SideEvents
-from agents_app.remote.protocols.sockets import SocketFrames, SocketLost, SocketModel, Traffic
+from agents_app.remote.protocols.sockets import SocketFrames, SocketLost, SocketModel, SocketTraffic
 from agents_app.remote.protocols.uamp_events import UampAnswer
 from agents_app.remote.protocols.uamp_requests import response_create
 from agents_app.remote.tasks import Ids
@@ -61,7 +61,7 @@ class UampSocketModel(SocketModel):
         """See SocketModel."""
         session = self._session()
         answer = UampAnswer(self, request, self.failures)
-        traffic, question = Traffic(), response_create(request)
+        traffic, question = SocketTraffic(), response_create(request)
         self._running = ids = self.called.task.ids
         self._is_cut_off = ids is not None
         if ids is None:
@@ -97,7 +97,7 @@ class UampSocketModel(SocketModel):
         response_id = _restore(session, ids)
         session.begin()
         try:
-            async with self.connected(Traffic()) as frames:
+            async with self.connected(SocketTraffic()) as frames:
                 for event in session.events_to_send():
                     await frames.send(self._frame(protocol, event, session))
                 while not session.is_open and session.error is None:
