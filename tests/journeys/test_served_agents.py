@@ -51,6 +51,7 @@ def connect_token(cluster: Cluster, name: str) -> str:
         f"http://127.0.0.1:{cluster.ports[1]}/api/v1/connect-tokens",
         json={"agent": name},
         headers={"Authorization": f"Bearer {key}"},
+        timeout=60,
         trust_env=False,
     )
     secret: str = answer.raise_for_status().json()["secret"]
