@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from typing import TYPE_CHECKING, Any, Final
 
@@ -29,6 +30,7 @@ from sessions_app import lifespan  # noqa: E402
 from sessions_app.routing import websocket_urlpatterns  # noqa: E402
 from telemetry import spans  # noqa: E402
 from uamp_project import languages  # noqa: E402
+from uamp_project.edge import bundle_copies  # noqa: E402
 from uamp_project.edge.application import Edge  # noqa: E402
 from uamp_project.edge.cross_origin import CrossOrigin  # noqa: E402
 from uamp_project.servers.uvicorn_shutdown import GracefulShutdown  # noqa: E402
@@ -62,7 +64,10 @@ async def startup() -> None:
     Called by servers without the lifespan protocol; raises ImproperlyConfigured, and RuntimeError
     if the address is taken.
     """
+    # Before the first page: its bundles may be requested from another process.
+    await asyncio.to_thread(bundle_copies.refresh_copies)
     await lifespan.startup()
+    lifespan.start().spawn(bundle_copies.refresh_daily(), name="bundles")
     if settings.UAMP_GRPC_ADDRESS:
         server = EnvelopeServer(settings.UAMP_GRPC_ADDRESS)
         await server.start()

@@ -17,7 +17,7 @@ import pytest
 
 from tests import services
 from tests.client import UampClient, new_event
-from tests.journeys.product import Product
+from tests.journeys.product import ROOT, Product
 from tests.uamp_project.edge.raw_clients import (
     KIB,
     MIB,
@@ -86,6 +86,23 @@ def check_refusal(answer: httpx.Response, status: int, code: str, *, with_event:
     if with_event:
         assert problem["event"]["type"] == "session.error"
         assert problem["event"]["error"]["code"] == code
+
+
+# --- Static files ---
+
+
+def test_a_server_copies_its_bundles_and_serves_those_of_another_release(product: Product) -> None:
+    folder = product.data_dir / "bundles"
+    manifest = json.loads((ROOT / "static" / "dist" / "manifest.json").read_text())
+    assert {file.name for file in folder.iterdir()} == set(manifest["files"])
+    (folder / "later-AAAAAAA1.js").write_text("export {}")
+    with product.api("alice") as web:
+        for prefix in ("/static/", "/static/000000000000/"):
+            answer = web.get(f"{prefix}dist/later-AAAAAAA1.js")
+            assert (answer.status_code, answer.text) == (200, "export {}")
+            assert answer.headers["Content-Type"].startswith("text/javascript")
+            assert "immutable" in answer.headers["Cache-Control"]
+            assert web.get(f"{prefix}dist/later-AAAAAAA2.js").status_code == 404
 
 
 # --- Bodies ---
