@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from django.conf import settings
 from django.db import connection
+from psycopg.pq import Conninfo
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,11 +34,7 @@ def dump_database(into: Path) -> Path:
     file = into / NAMES[connection.vendor]
     if connection.vendor == "sqlite":
         try:
-            with (
-                closing(sqlite3.connect(_sqlite_path())) as source,
-                closing(sqlite3.connect(file)) as copy,
-            ):
-                source.backup(copy, pages=4096)
+            copy_sqlite(_sqlite_path(), file)
         except sqlite3.Error as error:
             raise DumpError(
                 f"The database could not be copied: {into}: {error}. The backup needs room for a"
@@ -47,6 +44,14 @@ def dump_database(into: Path) -> Path:
         _run("pg_dump", "--format=custom", "--no-owner", "--no-privileges", f"--file={file}")
     file.chmod(0o600)
     return file
+
+
+def copy_sqlite(database: Path, to: Path) -> None:
+    """Copy a SQLite database that others may be writing to; raises sqlite3.Error."""
+    with closing(sqlite3.connect(database)) as source, closing(sqlite3.connect(to)) as copy:
+        # All pages in one step, which is one read transaction: a write between two steps would make
+        # SQLite start again from the first page.
+        source.backup(copy)
 
 
 def require_empty() -> None:
@@ -86,21 +91,28 @@ def _run(program: str, *arguments: str) -> None:
     path = shutil.which(program)
     if path is None:
         raise DumpError(f"{program} is not installed; Debian has it in postgresql-client.")
-    chosen = _settings()
-    names = {
-        "PGHOST": "HOST",
-        "PGPORT": "PORT",
-        "PGUSER": "USER",
-        "PGPASSWORD": "PASSWORD",
-        "PGDATABASE": "NAME",
-    }
-    environment = {name: str(chosen[key]) for name, key in names.items() if chosen.get(key)}
     done = subprocess.run(  # noqa: S603 PostgreSQL's program, with the operator's own settings
         [path, *arguments],
-        env={**os.environ, **environment},
+        env={**os.environ, **_connection_variables()},
         capture_output=True,
         text=True,
         check=False,
     )
     if done.returncode:
         raise DumpError(f"{program} failed: {done.stderr.strip()}")
+
+
+def _connection_variables() -> dict[str, str]:
+    """Return the parameters of the server's own connections as libpq's environment variables.
+
+    With them, a dump connects to the same host as the server, and verifies it in the same way.
+    """
+    parameters = connection.get_connection_params()
+    variables = {
+        option.envvar.decode(): parameters.get(option.keyword.decode())
+        for option in Conninfo.get_defaults()
+        if option.envvar
+    }
+    # The encoding of a dump is that of its database.
+    variables.pop("PGCLIENTENCODING", None)
+    return {name: str(value) for name, value in variables.items() if value is not None}

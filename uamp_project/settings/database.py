@@ -7,6 +7,9 @@ from uamp_project.settings.files import DATA_DIR
 
 DATABASE_URL = string("DATABASE_URL")
 DB_THREADS = integer("DB_THREADS", 8, minimum=1)
+_TIMEOUTS = (
+    "-c lock_timeout=5000 -c statement_timeout=10000 -c idle_in_transaction_session_timeout=15000"
+)
 
 
 def _database() -> dict[str, Any]:
@@ -32,18 +35,17 @@ def _database() -> dict[str, Any]:
         }
     config: dict[str, Any] = database("DATABASE_URL", conn_max_age=0)
     config["ENGINE"] = "uamp_project.postgresql"
+    options = config.get("OPTIONS", {})
     config["OPTIONS"] = {
-        **config.get("OPTIONS", {}),
         "connect_timeout": 5,
+        **options,
         # The client must detect a vanished server, since statement_timeout is enforced server-side.
         "tcp_user_timeout": 8000,
         "keepalives_idle": 10,
         "keepalives_interval": 3,
         "keepalives_count": 3,
-        "options": (
-            "-c lock_timeout=5000 -c statement_timeout=10000"
-            " -c idle_in_transaction_session_timeout=15000"
-        ),
+        # Of two values of a parameter, PostgreSQL takes the last.
+        "options": f"{options.get('options', '')} {_TIMEOUTS}".lstrip(),
         "pool": {"min_size": 1, "max_size": DB_THREADS + 8, "timeout": 10},
     }
     return config

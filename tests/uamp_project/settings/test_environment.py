@@ -141,6 +141,14 @@ def test_the_address_of_a_database_is_not_shown(url: str, monkeypatch: pytest.Mo
     assert url not in str(refused.value)
 
 
+def test_options_of_the_url_are_kept_beside_those_that_the_server_needs(tmp_path: Path) -> None:
+    url = "postgres://me@db/uamp?connect_timeout=30&sslmode=require&options=-csearch_path%3Duamp"
+    text = manage("diffsettings", data_dir=tmp_path, DATABASE_URL=url).stdout
+    assert "'connect_timeout': 30" in text
+    assert "'sslmode': 'require'" in text
+    assert "'options': '-csearch_path=uamp -c lock_timeout=5000 -c statement_timeout=" in text
+
+
 @pytest.mark.parametrize("url", ["localhost:6379", "http://me:s3cret@host/0", "redis://h:port/0"])
 def test_the_address_of_a_redis_is_not_shown(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("X", url)
