@@ -30,6 +30,7 @@ from django.utils.decorators import sync_and_async_middleware
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 from redis import RedisError
+from redis.asyncio import Redis
 
 from sessions_app import database, lifespan
 
@@ -173,7 +174,10 @@ def _write_a_file() -> None:
 
 
 async def _layer() -> str:
-    """Send a message through the layer, then close its channel by cancelling a receive."""
+    """Send a message through the layer, then close its channel by cancelling a receive.
+
+    The message takes one of the layer's servers; the others have to answer, too.
+    """
     layer = get_channel_layer()
     channel = await layer.new_channel()
     await layer.send(channel, {"type": "health.probe"})
@@ -182,4 +186,11 @@ async def _layer() -> str:
     await asyncio.sleep(0)
     leaving.cancel()
     await asyncio.wait([leaving])
+    if settings.REDIS_URL and len(settings.REDIS_LAYER_URLS) > 1:
+        await asyncio.gather(*map(_ping, settings.REDIS_LAYER_URLS))
     return ""
+
+
+async def _ping(url: str) -> None:
+    async with Redis.from_url(url) as client:
+        await client.ping()

@@ -11,6 +11,7 @@ from django.db.migrations.recorder import MigrationRecorder
 from pytest_django import Settings
 
 from sessions_app import lifespan
+from tests import services
 from tests.conftest import ServerAddress
 from uamp_project import health
 
@@ -98,6 +99,19 @@ def test_a_layer_that_does_not_answer_is_said(
         ready = httpx.get(f"{server.http}/readyz", timeout=60)
     finally:
         channel_layers.set("default", previous_layer)
+
+    assert (ready.status_code, ready.json()["reasons"]) == (503, ["layer"])
+
+
+@pytest.mark.redis
+def test_one_of_several_layer_servers_that_is_away_is_said(
+    server: ServerAddress, settings: Settings, redis_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(health, "ANSWER_SECONDS", 0)
+    settings.REDIS_URL, settings.REDIS_LAYER_URLS = redis_url, [redis_url, redis_url]
+    assert httpx.get(f"{server.http}/readyz").status_code == 200
+    settings.REDIS_LAYER_URLS = [redis_url, f"redis://127.0.0.1:{services.free_port()}/0"]
+    ready = httpx.get(f"{server.http}/readyz", timeout=60)
 
     assert (ready.status_code, ready.json()["reasons"]) == (503, ["layer"])
 
