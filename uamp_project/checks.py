@@ -75,7 +75,7 @@ def check_signing_keys(**_: Any) -> list[CheckMessage]:
             Error(
                 f"A signing key cannot be read: {error}",
                 hint="Restore the file, or name the right ones in UAMP_SIGNING_KEYS.",
-                id="uamp.E015",
+                id="uamp.E023",
             )
         ]
     return []

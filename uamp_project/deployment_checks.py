@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.core import checks
-from django.core.checks import CheckMessage, Error, Warning  # noqa: A004 Django's name
+from django.core.checks import CheckMessage, Error, Info, Warning  # noqa: A004 Django's name
 
 from uamp_project.settings.environment import names_read
 
@@ -129,10 +129,10 @@ def check_bucket(**_: Any) -> list[CheckMessage]:
     missing = [name for name in names if not getattr(settings, name)]
     if settings.UAMP_S3_BUCKET and len(missing) == len(names) - 1:
         return [
-            Warning(
+            Info(
                 "UAMP_S3_BUCKET is set, but UAMP_S3_KEY_ID and UAMP_S3_SECRET_KEY are not.",
-                hint="Set both, unless AWS gives this machine a role: then silence this warning.",
-                id="uamp.W018",
+                hint="Set both, unless AWS gives this machine a role.",
+                id="uamp.I018",
             )
         ]
     others = ("UAMP_S3_ENDPOINT", "UAMP_S3_REGION")

@@ -1,10 +1,12 @@
 """The system checks: what the settings give is clean, and each missing option is found."""
 
 import os
+import re
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 from pytest_django import Settings
@@ -12,6 +14,7 @@ from pytest_django import Settings
 from uamp_project import checks
 
 ROOT = Path(__file__).parent.parent.parent
+MESSAGE_ID: Final = re.compile(r'id="(uamp\.[EWI]\d+)"')
 
 
 def manage(*arguments: str, data_dir: Path, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -147,7 +150,7 @@ def test_a_signing_key_that_cannot_be_read_keeps_the_server_from_starting(
         file.write_text(text)
     settings.UAMP_SIGNING_KEYS = [str(file)]
     (message,) = checks.check_signing_keys()
-    assert message.id == "uamp.E015"
+    assert message.id == "uamp.E023"
     assert str(file) in message.msg
     assert reason in message.msg
     # In the folder of keys too; without any file, one is made at the first use, not by the check.
@@ -158,4 +161,12 @@ def test_a_signing_key_that_cannot_be_read_keeps_the_server_from_starting(
     assert not folder.exists()
     folder.mkdir()
     (folder / "2026-first.pem").write_text("no key")
-    assert [message.id for message in checks.check_signing_keys()] == ["uamp.E015"]
+    assert [message.id for message in checks.check_signing_keys()] == ["uamp.E023"]
+
+
+def test_each_message_has_an_id_of_its_own() -> None:
+    packages = [path for path in ROOT.iterdir() if (path / "__init__.py").is_file()]
+    sources = [file for path in packages if path.name != "tests" for file in path.rglob("*.py")]
+    ids = [id_ for file in sources for id_ in MESSAGE_ID.findall(file.read_text())]
+    assert len(ids) > 15
+    assert [id_ for id_, count in Counter(ids).items() if count > 1] == []

@@ -193,7 +193,7 @@ def test_every_variable_of_the_page_is_known() -> None:
     [
         ("", "", "", "", []),
         ("files", "key", "secret", "", []),
-        ("files", "", "", "", ["uamp.W018"]),
+        ("files", "", "", "", ["uamp.I018"]),
         ("files", "key", "", "", ["UAMP_S3_SECRET_KEY"]),
         ("files", "", "secret", "", ["UAMP_S3_KEY_ID"]),
         ("", "key", "secret", "", ["UAMP_S3_BUCKET"]),
