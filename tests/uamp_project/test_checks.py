@@ -61,7 +61,7 @@ def test_check_deploy_is_clean(environment: dict[str, str], tmp_path: Path) -> N
 
     assert (done.returncode, done.stdout) == (
         0,
-        "System check identified no issues (0 silenced).\n",
+        "System check identified no issues (2 silenced).\n",
     ), done.stderr
 
 

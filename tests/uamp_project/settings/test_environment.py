@@ -149,6 +149,14 @@ def test_options_of_the_url_are_kept_beside_those_that_the_server_needs(tmp_path
     assert "'options': '-csearch_path=uamp -c lock_timeout=5000 -c statement_timeout=" in text
 
 
+def test_hsts_is_for_the_host_and_not_for_its_subdomains(tmp_path: Path) -> None:
+    text = manage("diffsettings", data_dir=tmp_path, HTTPS="1").stdout
+    assert "SECURE_HSTS_SECONDS = 31536000" in text
+    # Settings with their default, False, are not listed.
+    assert "SECURE_HSTS_INCLUDE_SUBDOMAINS" not in text
+    assert "SECURE_HSTS_PRELOAD" not in text
+
+
 @pytest.mark.parametrize("url", ["localhost:6379", "http://me:s3cret@host/0", "redis://h:port/0"])
 def test_the_address_of_a_redis_is_not_shown(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("X", url)
