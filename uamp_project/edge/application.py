@@ -4,6 +4,8 @@
   proxies only.
 - `rates.KINDS["requests"]`: how many requests an address may send, signed in or not, and
   `rates.KINDS["documents"]`: how many of them for public documents.
+- `addresses.LACKS_SCHEME`: whether the proxy names the scheme, without which Django would redirect
+  every request to itself.
 - `bodies`: the size of request bodies, by their declared length and while they arrive.
 - `transports`: disconnecting clients that read or send nothing.
 - `observed`: the id in the log, the metrics and the spans.
@@ -21,7 +23,7 @@ from typing import TYPE_CHECKING, Final
 from agents_app.rest.problems import is_out_of_space
 from sessions_app.access import rates
 from uamp_project.edge import refusals
-from uamp_project.edge.addresses import client_address
+from uamp_project.edge.addresses import LACKS_SCHEME, client_address
 from uamp_project.edge.bodies import RequestBody, declared_length
 from uamp_project.edge.observed import ObservedRequest, observed_socket
 from uamp_project.edge.transports import Transport
@@ -114,6 +116,14 @@ def _warn(protocol: str) -> None:
     )
 
 
+@cache
+def _warn_of_proxy() -> None:
+    logger.warning(
+        "requests are refused, because the proxy does not send X-Forwarded-Proto;"
+        " see 'Proxies' in docs/deployment.md"
+    )
+
+
 def _warn_of_plain(send: Send) -> None:
     """Warn once if uvicorn runs without the protocols of `servers.uvicorn_protocols`."""
     protocol = type(getattr(send, "__self__", None))
@@ -122,9 +132,12 @@ def _warn_of_plain(send: Send) -> None:
 
 
 async def _refused(scope: Scope, address: str) -> HttpResponse | None:
-    """Return the refusal of a request above its address's quota, or None."""
+    """Return the refusal of a request above its address's quota, or of its proxy; or None."""
     if scope["path"].startswith(UNCOUNTED):
         return None
+    if scope.get(LACKS_SCHEME):
+        _warn_of_proxy()
+        return refusals.no_scheme(scope["path"])
     visitors = rates.visitors(address)
     quota = await rates.limiter().take("requests", visitors)
     if quota.allowed and DOCUMENTS.match(scope["path"]):

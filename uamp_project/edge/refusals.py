@@ -62,6 +62,15 @@ def too_many_bytes(path: str) -> HttpResponse:
     )
 
 
+def no_scheme(path: str) -> HttpResponse:
+    """Return a 400 for a request whose proxy does not say whether its client used HTTPS."""
+    message = (
+        "The proxy in front of this server does not send X-Forwarded-Proto, which has to be `https`"
+        " for requests over TLS. Its operator has to configure it."
+    )
+    return refusal("invalid", detail=message, instance=path)
+
+
 def no_space(path: str) -> HttpResponse:
     """Return a 503 for a request when the disk is full."""
     if is_protocol(path):
