@@ -3,6 +3,7 @@
 import fcntl
 import os
 import random
+import socket
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -23,6 +24,14 @@ from uamp_project.command import program_name
 # Of PostgreSQL's advisory locks: one process migrates at a time. The number is arbitrary.
 _LOCK: Final = 0x75616D70
 _WAIT_SECONDS: Final = 0.5
+_LOCK_SECONDS: Final = 600.0
+"""How long a process waits for another one that migrates."""
+_HOLDER: Final = """
+SELECT pid, COALESCE(host(client_addr), 'a local socket'), state
+FROM pg_locks JOIN pg_stat_activity USING (pid)
+WHERE locktype = 'advisory' AND granted AND classid = 0 AND objid = %s
+AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+"""
 _ATTEMPTS: Final = 30
 """How often a migration is tried whose tables are in use."""
 _PAUSE_SECONDS: Final = 5.0
@@ -80,14 +89,19 @@ def alone(waits: Callable[[], None]) -> Iterator[None]:
     """Let one process migrate at a time; another calls `waits` once, and waits.
 
     It asks again and again, because the timeouts of statements and locks would end a long wait.
+    Raises CommandError, with the process that holds the lock, after _LOCK_SECONDS.
     """
-    with (Path(settings.DATA_DIR) / "migrate.lock").open("w") as file:
-        _poll(lambda: _lock_file(file.fileno()), waits)
+    path = Path(settings.DATA_DIR) / "migrate.lock"
+    with path.open("a") as file:
+        _poll(lambda: _lock_file(file.fileno()), waits, lambda: _file_holder(path))
+        file.truncate(0)
+        file.write(f"process {os.getpid()} on {socket.gethostname()}")
+        file.flush()
         if connection.vendor != "postgresql":
             yield
             return
         try:
-            _poll(lambda: _ask("pg_try_advisory_lock"), waits)
+            _poll(lambda: _ask("pg_try_advisory_lock"), waits, _session_holder)
         except DatabaseError as error:
             raise _unreachable(error) from error
         try:
@@ -147,11 +161,18 @@ def _set(name: str, value: str) -> str:
     return str(before)
 
 
-def _poll(locked: Callable[[], bool], waits: Callable[[], None]) -> None:
+def _poll(locked: Callable[[], bool], waits: Callable[[], None], holder: Callable[[], str]) -> None:
+    """Wait until `locked` succeeds; raise CommandError with the `holder` after _LOCK_SECONDS."""
     if locked():
         return
     waits()
+    deadline = time.monotonic() + _LOCK_SECONDS
     while not locked():
+        if time.monotonic() > deadline:
+            raise CommandError(
+                f"gave up after {_LOCK_SECONDS / 60:g} minutes: {holder()}. Wait until that"
+                " process has ended, or end it, and run this command again"
+            )
         time.sleep(_WAIT_SECONDS)
 
 
@@ -161,6 +182,24 @@ def _lock_file(number: int) -> bool:
     except BlockingIOError:
         return False
     return True
+
+
+def _file_holder(path: Path) -> str:
+    return f"{path} is locked by {path.read_text() or 'another process'}"
+
+
+def _session_holder() -> str:
+    with connection.cursor() as cursor:
+        cursor.execute(_HOLDER, [_LOCK])
+        row = cursor.fetchone()
+    if row is None:
+        return f"another process migrates the database {_name()}"
+    number, address, state = row
+    return (
+        f"process {number} of PostgreSQL, for a client at {address}, holds the lock of migrations"
+        f" and is {state}. If no command migrates, a connection pooler left it behind: `SELECT"
+        f" pg_terminate_backend({number})` releases it"
+    )
 
 
 def _ask(function: str) -> bool:
