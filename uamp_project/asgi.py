@@ -26,10 +26,11 @@ from django.urls import re_path  # noqa: E402
 from federation_app.routing import websocket_urlpatterns as envelope_urlpatterns  # noqa: E402
 from federation_app.rpc.server import EnvelopeServer  # noqa: E402
 from gateway_app.routing import websocket_urlpatterns as foreign_urlpatterns  # noqa: E402
-from sessions_app import lifespan  # noqa: E402
+from sessions_app import database, lifespan  # noqa: E402
 from sessions_app.routing import websocket_urlpatterns  # noqa: E402
 from telemetry import spans  # noqa: E402
 from uamp_project import languages  # noqa: E402
+from uamp_project.database_clock import warn_of_clock  # noqa: E402
 from uamp_project.edge import bundle_copies  # noqa: E402
 from uamp_project.edge.application import Edge  # noqa: E402
 from uamp_project.edge.cross_origin import CrossOrigin  # noqa: E402
@@ -67,7 +68,9 @@ async def startup() -> None:
     # Before the first page: its bundles may be requested from another process.
     await asyncio.to_thread(bundle_copies.refresh_copies)
     await lifespan.startup()
-    lifespan.start().spawn(bundle_copies.refresh_daily(), name="bundles")
+    process = lifespan.start()
+    process.spawn(bundle_copies.refresh_daily(), name="bundles")
+    process.spawn(database.run(warn_of_clock), name="clock")
     if settings.UAMP_GRPC_ADDRESS:
         server = EnvelopeServer(settings.UAMP_GRPC_ADDRESS)
         await server.start()

@@ -11,8 +11,10 @@ from django.conf import settings
 from django.core import checks
 from django.core.checks import CheckMessage, Error
 from django.core.management.base import CommandError
+from django.db import DatabaseError
 
 from signing_app.server_keys import key_files, server_keys
+from uamp_project.database_clock import clock_problem
 from uamp_project.management.migrated import refuse_newer_database
 
 CELERY_OPTIONS = {
@@ -44,6 +46,19 @@ def check_database_version(**options: Any) -> list[CheckMessage]:
     except CommandError as error:
         return [Error(str(error), id="uamp.E022")]
     return []
+
+
+@checks.register(checks.Tags.database)
+def check_clock(**options: Any) -> list[CheckMessage]:
+    """Check that the clock agrees with the database's; only with `--database default`."""
+    if not options.get("databases"):
+        return []
+    try:
+        problem = clock_problem()
+    except DatabaseError:
+        # check_database_version reports it.
+        return []
+    return [checks.Warning(problem, id="uamp.W024")] if problem else []
 
 
 @checks.register

@@ -10,6 +10,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand
 from django.db import connections
 
+from uamp_project.database_clock import warn_of_clock
 from uamp_project.embedded.broker import prepare_folders
 from uamp_project.embedded.worker import WorkerSupervisor, queues_with_work
 from uamp_project.management.migrated import require_migrations
@@ -42,6 +43,7 @@ class Command(BaseCommand):
     def handle(self, *_: Any, **options: Any) -> None:
         """Run until a signal."""
         require_migrations()
+        warn_of_clock()
         connections.close_all()
         prepare_folders()
         queues = options["queues"] or queues_with_work()
