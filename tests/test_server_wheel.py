@@ -143,12 +143,15 @@ def is_ready(web: httpx.Client) -> bool:
 
 
 @pytest.mark.long
-def test_one_command_leads_to_a_chat_a_tool_and_an_end(program: Path, tmp_path: Path) -> None:
+def test_one_command_leads_to_a_chat_a_tool_and_an_end(
+    program: Path, wheels: dict[str, Path], tmp_path: Path
+) -> None:
     with running(program, tmp_path, "try") as (web, process):
         data = tmp_path / ".local" / "share" / "uamp-server"
         people = json.loads((data / "demo.json").read_text())["users"]
         assert f"sign in as alice  {people[0]['password']}" in (tmp_path / "output.txt").read_text()
         check_pages(web, people[0])
+        check_modules(web, wheels[SERVER])
         with httpx.Client(base_url=web.base_url, timeout=30) as caller:
             check_answers(caller, people[0]["api_key"])
         process.send_signal(signal.SIGTERM)
@@ -179,6 +182,24 @@ def check_pages(web: httpx.Client, person: dict[str, str]) -> None:
         assert (file.status_code, file.headers["Cache-Control"]) == (200, "max-age=60, public")
     assert web.get("/static/absent.js").status_code == 404
     assert web.get("/static/../settings.py").status_code == 404
+
+
+def check_modules(web: httpx.Client, wheel: Path) -> None:
+    """Read every file of the bundle, and every module and style sheet of the wheel."""
+    assets = "uamp_project/assets/"
+    with ZipFile(wheel) as archive:
+        digest = archive.read(f"{assets}static.digest").decode().strip()
+        manifest = json.loads(archive.read(f"{assets}static/dist/manifest.json"))
+        folder = f"{assets}static/"
+        files = [name for name in archive.namelist() if name.startswith(folder)]
+        names = [name.removeprefix(folder) for name in files if name.endswith((".js", ".css"))]
+        assert {f"dist/{name}" for name in manifest["files"]} <= set(names)
+        assert len(names) > 100
+        for name in names:
+            file = web.get(f"/static/{digest}/{name}")
+            assert (file.status_code, name) == (200, name)
+            assert "immutable" in file.headers["Cache-Control"]
+            assert file.content == archive.read(f"{folder}{name}")
 
 
 def check_answers(web: httpx.Client, key: str) -> None:
