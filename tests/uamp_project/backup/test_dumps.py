@@ -11,7 +11,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Final
 
 import pytest
-from django.db import ConnectionHandler
+from django.db.utils import ConnectionHandler
 
 from tests.threads import join_threads
 from uamp_project.backup import dumps
