@@ -18,6 +18,7 @@ from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
 if TYPE_CHECKING:
+    import ssl
     from collections.abc import Callable, Iterable, Iterator
     from types import TracebackType
 
@@ -35,12 +36,19 @@ def new_event(type_: str, **fields: Any) -> Frame:
 class UampClient:
     """One WebSocket. Waits are limited to WAIT_SECONDS, after which they fail."""
 
-    def __init__(self, url: str, *, headers: dict[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        url: str,
+        *,
+        headers: dict[str, str] | None = None,
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
         self._opened = ExitStack()
         self.socket = self._opened.enter_context(
             connect(
                 url,
                 additional_headers=headers,
+                ssl=tls,
                 compression=None,
                 max_size=None,
                 max_queue=None,

@@ -60,8 +60,13 @@ def test_nginx_ends_tls_1_3_alone_and_passes_grpc_on() -> None:
 
 
 def test_both_accept_the_largest_upload() -> None:
-    (size,) = nginx("client_max_body_size")
+    # Calls of gRPC send records as long as they last.
+    (size,) = nginx("client_max_body_size") - {"0"}
+    calls = NGINX.partition("location /uamp.v1.Agent/ {")[2].partition("}")[0]
 
+    assert "client_max_body_size 0;" in calls
+    assert "request_body @bodies {" in CADDYFILE
+    assert caddy("@bodies") == f"not {caddy('@grpc')}"
     assert int(size.removesuffix("m")) * 2**20 > UPLOAD_BYTES + 2**20
     assert int(caddy("max_size").removesuffix("MB")) * 10**6 > UPLOAD_BYTES + 2**20
 
