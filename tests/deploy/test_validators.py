@@ -1,6 +1,7 @@
-"""The validators of the files in deploy/, as far as they are on the PATH.
+"""The validators of the files in deploy/.
 
-One that is not installed has no test: none of them is a requirement of the tests.
+They come from requirements/dev.txt or the PATH. One that is missing is a skip. `.ci/run`, which
+demands every service, installs those that are not OPTIONAL.
 """
 
 from __future__ import annotations
@@ -9,17 +10,19 @@ import os
 import re
 import shutil
 import subprocess
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from tests.agents_app.web_server import write_certificate
+from tests import services
 from tests.deploy.expected import ROOT
+from tests.deploy.proxies import write_nginx_files
 from tests.programs import PROGRAM_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
 pytestmark = pytest.mark.any_database
 
@@ -40,30 +43,8 @@ def caddy(_: Path) -> list[str]:
 
 
 def nginx(folder: Path) -> list[str]:
-    """Write a whole configuration around uamp.conf, with a certificate that is there."""
-    write_certificate(folder / "certificate.pem", "chat.example.org")
-    site = (DEPLOY / "nginx" / "uamp.conf").read_text(encoding="utf-8")
-    site = re.sub(r"/etc/uamp/\w+\.pem", str(folder / "certificate.pem"), site)
-    done = subprocess.run(
-        ["nginx", "-v"],  # noqa: S607 from the PATH
-        check=True,
-        capture_output=True,
-        text=True,
-        timeout=PROGRAM_SECONDS,
-    )
-    version = re.findall(r"nginx/(\d+)\.(\d+)\.(\d+)", done.stderr)
-    if [*map(int, version[0])] < [1, 25, 1]:
-        # Old ones take HTTP/2 as an option of `listen`, as the file says.
-        site = site.replace("    http2 on;\n", "").replace(":443 ssl;", ":443 ssl http2;")
-        site = site.replace("listen 443 ssl;", "listen 443 ssl http2;")
-    (folder / "uamp.conf").write_text(site)
-    kinds = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
-    paths = "".join(f"{kind}_temp_path {folder}/{kind};" for kind in kinds)
-    (folder / "nginx.conf").write_text(
-        f"pid {folder}/pid; error_log stderr; events {{}}"
-        f" http {{ access_log off; {paths} include {folder}/uamp.conf; }}"
-    )
-    return ["-t", "-p", str(folder), "-c", str(folder / "nginx.conf")]
+    path = write_nginx_files(folder, services.free_port())
+    return ["-t", "-p", str(folder), "-c", str(path)]
 
 
 def systemd_analyze(folder: Path) -> list[str]:
@@ -83,7 +64,9 @@ def helm(_: Path) -> list[str]:
 
 def kubernetes_validate(folder: Path) -> list[str]:
     """Render the chart with everything that is off by default."""
-    options = ["--set", "autoscaling.enabled=true", "--set", "settings.LOG_FORMAT=json"]
+    values = ["autoscaling", "workers.tools.autoscaling", "workers.webhooks.autoscaling"]
+    options = ["--kube-version", "1.30", "--set", "settings.LOG_FORMAT=json"]
+    options += [word for value in values for word in ("--set", f"{value}.enabled=true")]
     rendered = subprocess.run(  # noqa: S603 our own chart
         ["helm", "template", "uamp", str(CHART), *options],  # noqa: S607 from the PATH
         check=True,
@@ -103,25 +86,40 @@ VALIDATORS: Final[dict[str, Callable[[Path], list[str]]]] = {
     "helm": helm,
     "kubernetes-validate": kubernetes_validate,
 }
-NEEDED: Final = {"kubernetes-validate": "helm"}
-INSTALLED: Final = [
-    name for name in VALIDATORS if shutil.which(name) and shutil.which(NEEDED.get(name, name))
-]
+NEEDED: Final = {"kubernetes-validate": ("helm",)}
+OPTIONAL: Final = frozenset({"systemd-analyze", "helm", "kubernetes-validate"})
+PATH: Final = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
 
-if INSTALLED:
 
-    @pytest.mark.parametrize("program", INSTALLED)
-    def test_a_validator_accepts_the_file(program: str, tmp_path: Path) -> None:
-        done = subprocess.run(  # noqa: S603 a validator, and our own files
-            [program, *VALIDATORS[program](tmp_path)],
-            env={**os.environ, "HOME": str(tmp_path)},
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=PROGRAM_SECONDS,
-        )
+def is_installed(name: str) -> bool:
+    """Return whether a validator is installed, with what it needs itself."""
+    return all(shutil.which(program, path=PATH) for program in (name, *NEEDED.get(name, ())))
 
-        assert done.returncode == 0, done.stdout + done.stderr
-        if program == "systemd-analyze":
-            # It only warns of a key that it does not know. Other units are not ours.
-            assert [line for line in done.stderr.splitlines() if "uamp" in line] == []
+
+def expected() -> list[str]:
+    """Return those to run: without missing optional ones where every service is required."""
+    requires_all = os.environ.get("REQUIRE_SERVICES") == "1"
+    return [
+        name
+        for name in VALIDATORS
+        if not requires_all or name not in OPTIONAL or is_installed(name)
+    ]
+
+
+@pytest.mark.parametrize("program", expected())
+def test_a_validator_accepts_the_file(program: str, tmp_path: Path) -> None:
+    if not is_installed(program):
+        pytest.skip(f"no {program}: install it")
+    done = subprocess.run(  # noqa: S603 a validator, and our own files
+        [shutil.which(program, path=PATH) or program, *VALIDATORS[program](tmp_path)],
+        env={**os.environ, "HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=PROGRAM_SECONDS,
+    )
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    if program == "systemd-analyze":
+        # It only warns of a key that it does not know. Other units are not ours.
+        assert [line for line in done.stderr.splitlines() if "uamp" in line] == []
