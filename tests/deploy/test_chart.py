@@ -14,6 +14,9 @@ import jsonschema
 import pytest
 import yaml
 
+from sessions_app.models import ToolCallKind
+from sessions_app.open_work import OpenWork
+from sessions_app.states import ToolCallState
 from tests.deploy.expected import (
     PORT,
     QUEUES,
@@ -24,6 +27,7 @@ from tests.deploy.expected import (
     check_command,
 )
 from uamp_project.management.commands.web import CONNECTIONS
+from uamp_project.monitoring.metrics import _of_work
 
 pytestmark = pytest.mark.any_database
 
@@ -67,6 +71,7 @@ def test_the_schema_accepts_the_values_and_knows_each() -> None:
         {"settings": {"LOG_LEVEL": 1}},
         {"terminationGracePeriodSeconds": STOP_SECONDS_MAX},
         {"workers": {"chores": {"replicas": 1, "threads": 1}}},
+        {"workers": {"tools": {"replicas": 1, "threads": 1, "autoscaling": {"enabled": True}}}},
         {"persistence": {"size": "many"}},
     ],
     ids=str,
@@ -99,6 +104,84 @@ def test_a_pod_has_time_to_stop() -> None:
     assert VALUES["terminationGracePeriodSeconds"] > STOP_SECONDS_MAX + int(pause)
     for name in ("web.yaml", "workers.yaml"):
         assert ".Values.terminationGracePeriodSeconds" in TEMPLATES[name]
+
+
+def test_a_pod_has_memory_for_its_connections() -> None:
+    scaling = (ROOT / "docs" / "scaling.md").read_text(encoding="utf-8")
+    web, worker = re.findall(
+        r"a web process (\d+) MB, and a worker of one queue (\d+) MB", scaling
+    )[0]
+    limit = mebibytes(VALUES["web"]["resources"]["limits"]["memory"])
+
+    assert "plan for a quarter of a megabyte per user" in scaling
+    assert int(web) + 0.25 * VALUES["web"]["connections"] < limit
+    for queue in VALUES["workers"].values():
+        assert mebibytes(queue["resources"]["requests"]["memory"]) > int(worker)
+
+
+def mebibytes(text: str) -> int:
+    return int(text[:-2]) * {"Mi": 1, "Gi": 1024}[text[-2:]]
+
+
+def test_one_web_pod_at_a_time_may_be_drained() -> None:
+    budget = documents("availability.yaml", "PodDisruptionBudget")[0]
+
+    assert 'include "uamp.selector" (list . "web")' in budget
+    assert "maxUnavailable: {{ .Values.podDisruptionBudget.maxUnavailable }}" in budget
+    assert VALUES["podDisruptionBudget"]["maxUnavailable"] == 1
+
+
+def documents(template: str, kind: str) -> list[str]:
+    """Return the objects of a kind in a template, as text."""
+    objects = re.split(r"^---$", TEMPLATES[template], flags=re.MULTILINE)
+    return [text for text in objects if f"\nkind: {kind}\n" in text]
+
+
+def test_what_is_scaled_has_no_replicas_of_its_own() -> None:
+    web, workers = documents("availability.yaml", "HorizontalPodAutoscaler")
+
+    assert 'name: {{ include "uamp.name" . }}-web' in web
+    assert "{{- if not .Values.autoscaling.enabled }}\n  replicas:" in TEMPLATES["web.yaml"]
+    assert 'name: {{ include "uamp.name" $ }}-{{ $queue }}' in workers
+    assert "toYaml $worker.autoscaling.metrics" in workers
+    condition = '{{- if not (include "uamp.scales" $worker) }}\n  replicas:'
+    assert condition in TEMPLATES["workers.yaml"]
+    for scaling in (VALUES["autoscaling"], *scaled_queues().values()):
+        assert scaling["enabled"] is False
+        assert scaling["minReplicas"] <= scaling["maxReplicas"]
+
+
+def scaled_queues() -> dict[str, dict[str, Any]]:
+    """Return the autoscaling of each queue that has one."""
+    return {
+        name: queue["autoscaling"]
+        for name, queue in VALUES["workers"].items()
+        if "autoscaling" in queue
+    }
+
+
+def test_a_queue_is_scaled_by_its_unfinished_work() -> None:
+    no_work = OpenWork(
+        responses={}, tool_calls={}, queued_turns={}, webhook_deliveries=0, payment_requests=0,
+        oldest={},
+    )  # fmt: skip
+    work, _ = _of_work(no_work)
+    labels = [sample.labels for sample in work.samples]
+    kinds = {"tools": f"tool_{ToolCallKind.LONG}", "webhooks": "webhook_delivery"}
+    states = {ToolCallState.QUEUED, ToolCallState.RUNNING}
+
+    assert scaled_queues().keys() == kinds.keys()
+    for name, scaling in scaled_queues().items():
+        (metric,) = scaling["metrics"]
+        selector = metric["external"]["metric"]["selector"]
+        assert metric["external"]["metric"]["name"] == work.name
+        assert selector["matchLabels"] == {"kind": kinds[name]}
+        for expression in selector.get("matchExpressions", []):
+            assert (expression["key"], set(expression["values"])) == ("state", states)
+        # Without work the metric is 0, not absent: otherwise pods would never be removed.
+        assert [row for row in labels if row["kind"] == kinds[name]], labels
+        average = int(metric["external"]["target"]["averageValue"])
+        assert average == VALUES["workers"][name]["threads"]
 
 
 def test_ports_and_probes_are_those_of_the_server() -> None:

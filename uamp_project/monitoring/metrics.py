@@ -119,6 +119,9 @@ def _of_work(work: OpenWork) -> Iterator[GaugeMetricFamily]:
         labels=["kind", "state"],
     )
     counts = {
+        # Always there, since workers are scaled by them (deploy/helm).
+        ("tool_long", "queued"): 0,
+        ("tool_long", "running"): 0,
         **{("response", state): count for state, count in work.responses.items()},
         **{(f"tool_{kind}", state): count for (kind, state), count in work.tool_calls.items()},
         **{("queued_turn", state): count for state, count in work.queued_turns.items()},

@@ -18,6 +18,11 @@ app.kubernetes.io/instance: {{ $root.Release.Name }}
 app.kubernetes.io/component: {{ index . 1 }}
 {{- end }}
 
+{{/* Not empty if the cluster decides how many workers of a queue run. */}}
+{{- define "uamp.scales" -}}
+{{- with .autoscaling }}{{ if .enabled }}yes{{ end }}{{ end -}}
+{{- end }}
+
 {{- define "uamp.claim" -}}
 {{- .Values.persistence.existingClaim | default (printf "%s-data" (include "uamp.name" .)) -}}
 {{- end }}
