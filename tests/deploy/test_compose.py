@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 import yaml
 
+from agents_app.providers import local_servers
 from tests.deploy.expected import (
     PORT,
     QUEUES,
@@ -123,6 +124,27 @@ def test_the_processes_of_a_team_share_their_environment_and_files() -> None:
     address = f"postgres://{SERVICES['database']['environment']['POSTGRES_USER']}@database:5432/"
     assert first["environment"]["DATABASE_URL"].startswith(address)
     assert first["environment"]["HTTPS"] == "1"
+
+
+def test_the_database_has_connections_for_every_process() -> None:
+    (option,) = [word for word in SERVICES["database"]["command"] if "max_connections" in word]
+    each = int(SETTINGS["DB_THREADS"]) + 8
+    # A supervisor has a few; `--scale tools=2` and another web process have as many as the others.
+    processes = len(TEAM) + 3
+
+    assert processes * each + 10 < int(option.removeprefix("max_connections="))
+
+
+def test_small_reaches_the_model_servers_of_its_machine() -> None:
+    server = SERVICES["server"]
+    (host,) = {place.partition(":")[0] for place in server["extra_hosts"]}
+    variable = "UAMP_MODEL_ALLOW_HOSTS"
+
+    assert server["extra_hosts"] == [f"{host}:host-gateway"]
+    assert host in local_servers._HOSTS
+    # `environment` comes before `env_file`: without the braces, .env could not change it.
+    places = ",".join(f"{host}:{port}" for port in local_servers._PORTS)
+    assert server["environment"][variable] == f"${{{variable}:-{places}}}"
 
 
 def test_the_proxy_knows_every_web_process() -> None:

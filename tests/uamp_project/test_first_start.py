@@ -47,7 +47,6 @@ def _no_models(
 ) -> Iterator[None]:
     """Begin without a token and without a model, on this machine or in the environment."""
     settings.DATA_DIR = tmp_path
-    monkeypatch.setattr(local_servers, "_SERVERS", (("Ollama", "http://127.0.0.1:9/v1"),))
     for name in NAMES:
         monkeypatch.delenv(name, raising=False)
     yield
@@ -105,11 +104,34 @@ def test_the_operator_gets_an_account_an_assistant_and_a_chat(tmp_path: Path) ->
     assert not (tmp_path / "setup_token").exists()
 
 
-def test_a_model_server_on_this_machine_is_found_and_used(monkeypatch: pytest.MonkeyPatch) -> None:
+def run_at(address: str, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the model server at this address be the Ollama of this machine."""
+    place = urlsplit(address).netloc
+    settings.UAMP_MODEL_ALLOW_HOSTS = [place]
+    monkeypatch.setattr(local_servers, "_PORTS", {place.rpartition(":")[2]: "Ollama"})
+
+
+def test_model_servers_are_looked_for_on_this_machine_where_they_are_allowed(
+    settings: Settings,
+) -> None:
+    settings.UAMP_MODEL_ALLOW_HOSTS = [
+        *("127.0.0.1:11434", "127.0.0.1:1234", "127.0.0.1:8080", "127.0.0.1:*"),
+        *("Host.Docker.Internal:11434", "ollama.intranet:11434", "[::1]:1234", ""),
+    ]
+    assert local_servers._places() == [
+        *("127.0.0.1:11434", "127.0.0.1:1234", "host.docker.internal:11434", "[::1]:1234")
+    ]
+    settings.UAMP_MODEL_ALLOW_HOSTS = []
+    assert local_servers.find_servers() == []
+
+
+def test_a_model_server_on_this_machine_is_found_and_used(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
     client = Client()
     with listing(OLLAMA) as server:
         address = f"{server.url}/v1"
-        monkeypatch.setattr(local_servers, "_SERVERS", (("Ollama", address),))
+        run_at(address, settings, monkeypatch)
         page = client.get("/setup", {"token": token()}).content.decode()
         assert f'value="local:{address}" checked' in page
         assert "Ollama: llama3.2:3b, on this machine" in page
@@ -287,13 +309,15 @@ def signed_in(*, is_admin: bool = True) -> Client:
     return client
 
 
-def test_an_administrator_connects_another_model(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_administrator_connects_another_model(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
     prepare_agents()
     client = signed_in()
     with listing({"data": [{"id": "claude-small"}]}) as vendor, listing(OLLAMA) as local:
         monkeypatch.setenv("ANTHROPIC_BASE_URL", vendor.url)
         address = f"{local.url}/v1"
-        monkeypatch.setattr(local_servers, "_SERVERS", (("Ollama", address),))
+        run_at(address, settings, monkeypatch)
         assert 'value="anthropic"' in client.get("/connect-model").content.decode()
         form = {"model": "anthropic", "key": "sesame-open"}
         assert client.post("/connect-model", form)["Location"] == "/"
