@@ -111,7 +111,8 @@ class Edge:
 @cache
 def _warn(protocol: str) -> None:
     logger.warning(
-        "%s waits endlessly for unfinished messages; see 'Run it for others' in README.md",
+        "%s waits endlessly for unfinished messages;"
+        " see docs/deployment.md#several-processes-and-machines",
         protocol,
     )
 
