@@ -111,13 +111,15 @@ class ResponseEnd:
     async def _commit(
         self, ending: Ending, *, has_calls: bool
     ) -> tuple[Finish | None, FinishOutcome | None]:
+        settled: Finish | None = None
         finish: Finish | None = None
         for pause in (*RETRY_SECONDS, None):
             try:
+                # Each step is done once. A retry repeats only those that failed.
+                if settled is None:
+                    settled = await self._settled(ending, has_calls=has_calls)
                 if finish is None:
-                    finish = await self._settled(ending, has_calls=has_calls)
-                    if is_signed(finish):
-                        finish = await signed(finish, self._port.context)
+                    finish = await self._signed(settled)
                 return finish, await self._store.finish(finish)
             except Exception:
                 # The database may be down briefly. If it stays down, the sweep ends the response.
@@ -126,6 +128,12 @@ class ResponseEnd:
                     return finish, None
                 await asyncio.sleep(pause)
         return finish, None
+
+    async def _signed(self, settled: Finish) -> Finish:
+        """Return the write of the end with its signature, if it is to be signed."""
+        if not is_signed(settled):
+            return settled
+        return await signed(settled, self._port.context)
 
     async def _settled(self, ending: Ending, *, has_calls: bool) -> Finish:
         """Return the write of the end, with a charge capped at the amount held now."""
