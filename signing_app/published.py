@@ -11,9 +11,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 import jwt
+from django.db.models import Q
 
 from signing_app.models import PublishedKey
 from signing_app.server_keys import server_keys
+from uamp.signatures import agent_owner
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -27,13 +29,16 @@ KID_CHARS: Final = 256
 """A longer key id cannot be one of ours."""
 
 
-MAX_KEYS: Final = 1000
-"""How many of the owners' keys the full set lists; older ones are found by id or owner."""
+MAX_AGENT_KEYS: Final = 1000
+"""How many keys of agents the full set lists; requests by id or owner return older ones, too."""
 
 
 def all_keys() -> dict[str, list[dict[str, Any]]]:
-    """Return the keys of the server, and the newest MAX_KEYS of owners, newest first."""
-    return {"keys": [*_server(), *_rows(PublishedKey.objects.all(), MAX_KEYS)]}
+    """Return the keys of the server, those of all other purposes, and the newest of agents."""
+    of_agents = Q(owner__startswith=agent_owner(""))
+    others = _rows(PublishedKey.objects.exclude(of_agents))
+    agents = _rows(PublishedKey.objects.filter(of_agents), MAX_AGENT_KEYS)
+    return {"keys": [*_server(), *others, *agents]}
 
 
 def keys_of(owner: str) -> dict[str, list[dict[str, Any]]]:
