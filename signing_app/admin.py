@@ -21,7 +21,8 @@ RIGHT: Final = "signing_app.rotate_publishedkey"
 
 def _rotate(key: PublishedKey, data: dict[str, Any], request: HttpRequest) -> str:
     del data, request
-    if key.retired_at is not None or owner_keys.signs_from(key.owner) is not None:
+    is_announced = owner_keys.signs_from(key.owner) is not None
+    if key.retired_at is not None or (is_announced and not owner_keys.unreadable_keys(key.owner)):
         return ""
     try:
         made = owner_keys.rotate(key.owner)

@@ -3,8 +3,8 @@
 An owner is an agent, the receipts or shared pages (`uamp.signatures`), the logs of chats (LOG),
 the tree of their heads (`uamp.transparency`), the cards of agents (CARDS), the requests to push
 services (`chat_app.push.vapid`) or the envelopes to other servers (`federation_app.own_names`). A
-key is created when its owner first signs, for the algorithm of UAMP_SIGNATURE_ALGORITHM; choosing
-another algorithm rotates it.
+key is created when its owner first signs, for the algorithm of UAMP_SIGNATURE_ALGORITHM, and keeps
+its algorithm until it is rotated.
 
 The next key of an owner with an Overlap is published some time before it signs. The key before it
 signs until then, and signs the documents that list the keys for longer (`vouching_key`).
@@ -15,7 +15,6 @@ database.
 
 from __future__ import annotations
 
-import logging
 import threading
 import time
 from collections import OrderedDict
@@ -36,11 +35,10 @@ from signing_app.models import PublishedKey
 if TYPE_CHECKING:
     from datetime import datetime, timedelta
 
+    from cryptography.fernet import MultiFernet
     from django.db.models import QuerySet
 
     from signing_app.keys import SigningKey
-
-logger = logging.getLogger(__name__)
 
 LOG: Final = "log"
 """The owner of the keys that sign log heads."""
@@ -76,6 +74,13 @@ class TooManyRotations(Exception):
     """The last MAX_VOUCHING_KEYS keys of an owner still vouch."""
 
 
+class UnreadableKey(Exception):
+    """The private half of a key cannot be decrypted with this SECRET_KEY.
+
+    Only `rotate` replaces it: the SECRET_KEY of this process may be the wrong one.
+    """
+
+
 _overlaps: Final[dict[str, Overlap]] = {}
 _known: Final[OrderedDict[str, tuple[SigningKey, float]]] = OrderedDict()
 _lock: Final = threading.Lock()
@@ -89,10 +94,9 @@ def overlapping(owner: str, overlap: Overlap) -> None:
 def signing_key(owner: str, algorithm: str | None = None) -> SigningKey:
     """Return an owner's current key, creating one if there is none.
 
-    `algorithm` is one of `keys.ALGORITHMS`; None means UAMP_SIGNATURE_ALGORITHM. A key whose
-    private half cannot be decrypted, because SECRET_KEY has changed, is rotated.
+    `algorithm` is one of `keys.ALGORITHMS`: a key of another one is rotated. With None, any key
+    will do, and a new one is for UAMP_SIGNATURE_ALGORITHM. Raises UnreadableKey.
     """
-    algorithm = algorithm or settings.UAMP_SIGNATURE_ALGORITHM
     key = known_key(owner, algorithm)
     if key is None:
         key = _read_or_made(owner, algorithm)
@@ -102,15 +106,15 @@ def signing_key(owner: str, algorithm: str | None = None) -> SigningKey:
 
 def known_key(owner: str, algorithm: str | None = None) -> SigningKey | None:
     """Return the key of `signing_key` if this process read it recently."""
-    algorithm = algorithm or settings.UAMP_SIGNATURE_ALGORITHM
     key = _cached(owner)
-    return key if key is not None and key.algorithm == algorithm else None
+    return key if key is not None and algorithm in {None, key.algorithm} else None
 
 
 def vouching_key(owner: str, algorithm: str) -> SigningKey:
     """Return the key that signs the documents which list an owner's keys.
 
-    It is the oldest one that vouches for those after it, or else the current one.
+    It is the oldest one that vouches for those after it, or else the current one. Raises
+    UnreadableKey.
     """
     place = f"{owner} documents"
     key = _cached(place)
@@ -140,12 +144,15 @@ def rotate(owner: str) -> SigningKey:
     """Retire the key of an owner, and return the new one; the old one stays published.
 
     With an Overlap, the new one is announced, and the old one signs meanwhile. While a key is
-    announced, that one is returned, and nothing changes. Raises TooManyRotations.
+    announced, that one is returned, and nothing changes. Unreadable keys of the owner lose their
+    private halves, and no longer vouch. Raises TooManyRotations.
     """
     overlap = _overlaps.get(owner)
     for _ in range(_TRIES):
         try:
             with transaction.atomic():
+                for kid in unreadable_keys(owner):
+                    _retire_where(kid=kid)
                 made = _replaced(owner) if overlap is None else _announced(owner, overlap)
         except IntegrityError:
             # Another process rotated it at the same time: its key is the one to retire now.
@@ -183,6 +190,27 @@ def forget_private_halves(limit: int) -> int:
     return PublishedKey.objects.filter(pk__in=kids).update(secret="")
 
 
+def unreadable_keys(owner: str | None = None) -> list[str]:
+    """Return the ids of keys, of one owner or of all, that this SECRET_KEY cannot decrypt."""
+    rows = PublishedKey.objects.exclude(secret="").order_by("kid")
+    if owner is not None:
+        rows = rows.filter(owner=owner)
+    decrypting = cipher(_PURPOSE)
+    return [
+        kid
+        for kid, secret in rows.values_list("kid", "secret").iterator()
+        if not _is_readable(decrypting, secret)
+    ]
+
+
+def _is_readable(decrypting: MultiFernet, secret: str) -> bool:
+    try:
+        decrypting.decrypt(secret.encode())
+    except InvalidToken:
+        return False
+    return True
+
+
 def owners() -> list[str]:
     """Return every owner with a current key."""
     signing = PublishedKey.objects.filter(retired_at__isnull=True)
@@ -214,11 +242,8 @@ def _current(owner: str) -> PublishedKey | None:
 
 
 def _vouching(owner: str) -> SigningKey | None:
-    for row in _vouching_rows(owner).order_by("created_at", "kid"):
-        if (key := _decrypted(row)) is not None:
-            return key
-        _retire_where(kid=row.pk)
-    return None
+    row = _vouching_rows(owner).order_by("created_at", "kid").first()
+    return None if row is None else _decrypted(row)
 
 
 def _vouching_rows(owner: str) -> QuerySet[PublishedKey]:
@@ -226,27 +251,24 @@ def _vouching_rows(owner: str) -> QuerySet[PublishedKey]:
     return rows.exclude(secret="")
 
 
-def _decrypted(row: PublishedKey) -> SigningKey | None:
+def _decrypted(row: PublishedKey) -> SigningKey:
     try:
         return read_key(cipher(_PURPOSE).decrypt(row.secret.encode()))
-    except InvalidToken:
-        logger.exception("the key %s of %s cannot be read: it is rotated", row.pk, row.owner)
-        return None
+    except InvalidToken as error:
+        raise UnreadableKey(f"The key {row.pk} of {row.owner} cannot be decrypted.") from error
 
 
-def _read_or_made(owner: str, algorithm: str) -> SigningKey:
+def _read_or_made(owner: str, algorithm: str | None) -> SigningKey:
     for _ in range(_TRIES):
         row = _current(owner)
-        if row is not None and row.algorithm == algorithm:
-            key = _decrypted(row)
-            if key is not None:
-                return key
+        if row is not None and algorithm in {None, row.algorithm}:
+            return _decrypted(row)
         try:
             with transaction.atomic():
                 if row is not None:
                     _retire_where(kid=row.pk)
                 if row is None or row.retired_at is None:
-                    return _insert(owner, algorithm)
+                    return _insert(owner, algorithm or settings.UAMP_SIGNATURE_ALGORITHM)
         except IntegrityError:
             # Another process created one at the same time.
             continue
@@ -264,8 +286,8 @@ def _announced(owner: str, overlap: Overlap) -> SigningKey:
     newest = rows.filter(owner=owner, retired_at__isnull=True).first()
     if newest is None:
         return _insert(owner, overlap.algorithm)
-    if signs_from(owner) is not None and (announced := _decrypted(newest)) is not None:
-        return announced
+    if signs_from(owner) is not None:
+        return _decrypted(newest)
     if _vouching_rows(owner).count() >= MAX_VOUCHING_KEYS:
         raise TooManyRotations
     ends = timezone.now() + overlap.announced_for

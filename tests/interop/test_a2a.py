@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from signing_app import owner_keys
 from signing_app.keys import ALGORITHMS
 
 if TYPE_CHECKING:
@@ -101,6 +102,8 @@ def test_the_client_in_javascript(run_client: Run, binding: str) -> None:
 def test_the_sdk_verifies_signed_cards(run_client: Run, settings: Settings) -> None:
     for algorithm in ALGORITHMS:
         settings.UAMP_SIGNATURE_ALGORITHM = algorithm
+        owner_keys.signing_key(owner_keys.CARDS)
+        owner_keys.rotate(owner_keys.CARDS)
         assert run_client("a2a", "a2a_card_client.py") == {
             "echo": "valid",
             "echo 1.0": "valid",

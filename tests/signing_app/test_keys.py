@@ -19,6 +19,7 @@ from signing_app.models import PublishedKey
 from tests import factories
 from tests.threads import join_threads
 from uamp.signatures import agent_owner
+from uamp_project.management.stored_keys import require_readable_keys
 
 if TYPE_CHECKING:
     from pytest_django import Settings
@@ -85,27 +86,72 @@ def test_a_key_that_signs_is_withdrawn_and_its_owner_gets_another() -> None:
     assert owner_keys.signing_key(OWNER).kid != old.kid
 
 
-def test_another_algorithm_rotates(settings: Settings) -> None:
+def test_another_algorithm_applies_with_the_next_rotation(settings: Settings) -> None:
     old = owner_keys.signing_key(OWNER)
     settings.UAMP_SIGNATURE_ALGORITHM = "ES256"
-    new = owner_keys.signing_key(OWNER)
+    owner_keys.forget()
+    assert owner_keys.signing_key(OWNER).kid == old.kid
+    new = owner_keys.rotate(OWNER)
     assert (old.algorithm, new.algorithm) == ("EdDSA", "ES256")
     assert jwk_of(old.kid) is not None
     assert owner_keys.signing_key(owner_keys.LOG, "EdDSA").algorithm == "EdDSA"
 
 
-def test_a_key_of_another_secret_is_rotated_and_said(
-    settings: Settings, caplog: pytest.LogCaptureFixture
+def test_processes_with_different_algorithms_sign_with_one_key(settings: Settings) -> None:
+    for algorithm in ("EdDSA", "ES256") * 5:
+        settings.UAMP_SIGNATURE_ALGORITHM = algorithm
+        owner_keys.forget()
+        owner_keys.signing_key(OWNER)
+    assert PublishedKey.objects.count() == 1
+
+
+def test_a_process_with_the_wrong_secret_destroys_no_key(settings: Settings) -> None:
+    right, wrong = settings.SECRET_KEY, "another " + "1" * 50
+    key = owner_keys.signing_key(OWNER)
+    stored = PublishedKey.objects.get()
+    for _ in range(5):
+        settings.SECRET_KEY = wrong
+        owner_keys.forget()
+        with pytest.raises(owner_keys.UnreadableKey, match=key.kid):
+            owner_keys.signing_key(OWNER)
+        settings.SECRET_KEY = right
+        owner_keys.forget()
+        assert owner_keys.signing_key(OWNER).pem == key.pem
+    assert PublishedKey.objects.get().secret == stored.secret
+    settings.SECRET_KEY, settings.SECRET_KEY_FALLBACKS = wrong, [right]
+    owner_keys.forget()
+    assert owner_keys.signing_key(OWNER).kid == key.kid
+    assert owner_keys.unreadable_keys() == []
+
+
+def test_no_process_starts_that_cannot_read_the_keys_until_they_are_replaced(
+    settings: Settings,
 ) -> None:
-    old = owner_keys.signing_key(OWNER)
-    owner_keys.forget()
-    settings.SECRET_KEY_FALLBACKS = [settings.SECRET_KEY]
+    key = owner_keys.signing_key(OWNER)
+    require_readable_keys()
     settings.SECRET_KEY = "another " + "1" * 50
-    assert owner_keys.signing_key(OWNER).kid == old.kid
     owner_keys.forget()
-    settings.SECRET_KEY_FALLBACKS = []
-    assert owner_keys.signing_key(OWNER).kid != old.kid
-    assert "cannot be read" in caplog.text
+    for command in ("serve", "web", "worker"):
+        with pytest.raises(CommandError, match=rf"{key.kid}.*rotate_signing_keys"):
+            call_command(command)
+    call_command("rotate_signing_keys")
+    require_readable_keys()
+    assert owner_keys.signing_key(OWNER).kid != key.kid
+    assert jwk_of(key.kid) is not None
+
+
+def test_keys_of_agents_never_displace_those_of_other_purposes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(published, "MAX_AGENT_KEYS", 3)
+    purposes = [owner_keys.LOG, "tree", "receipts", owner_keys.CARDS, "shares"]
+    for owner in purposes:
+        owner_keys.signing_key(owner, "EdDSA")
+    newest = [owner_keys.signing_key(agent_owner(f"agent_{i}")).kid for i in range(5)][:1:-1]
+    keys = Client().get("/.well-known/jwks.json").json()["keys"]
+    owners = [key["uamp_owner"] for key in keys]
+    assert set(purposes) < set(owners)
+    assert [key["kid"] for key in keys if key["uamp_owner"].startswith("agent:")] == newest
 
 
 @pytest.mark.django_db(transaction=True)

@@ -146,13 +146,25 @@ def test_a_withdrawn_key_neither_signs_nor_vouches() -> None:
     assert (signs(), vouches()) == (third, third)
 
 
-def test_keys_of_another_secret_neither_sign_nor_vouch(
-    settings: Settings,
+@pytest.mark.parametrize("by", ["command", "admin"])
+def test_unreadable_keys_neither_sign_nor_vouch_until_they_are_rotated(
+    settings: Settings, by: str
 ) -> None:
     old = signs()
     new = owner_keys.rotate(OWNER).kid
     owner_keys.forget()
     settings.SECRET_KEY, settings.SECRET_KEY_FALLBACKS = "another " + "1" * 50, []
+    for sign in (signs, vouches):
+        with pytest.raises(owner_keys.UnreadableKey):
+            sign()
+    assert set(owner_keys.unreadable_keys(OWNER)) == {old, new}
+    if by == "command":
+        call_command("rotate_signing_keys", OWNER)
+    else:
+        client = Client()
+        client.force_login(factories.user("root", is_staff=True, is_superuser=True))
+        page = f"/admin/signing_app/publishedkey/{quote(new)}/operate/rotate/"
+        client.post(page, {"reason": "SECRET_KEY was lost"})
     third = signs()
     assert third not in {old, new}
     assert vouches() == third

@@ -34,7 +34,7 @@ class Command(BaseCommand):
             raise CommandError(f"No key signs for {', '.join(unknown)}.")
         for owner in owners:
             announced = owner_keys.signs_from(owner)
-            if announced is not None:
+            if announced is not None and not owner_keys.unreadable_keys(owner):
                 self.stdout.write(
                     f"{owner} already has a new key. It signs from {announced:%Y-%m-%d %H:%M %Z}."
                 )

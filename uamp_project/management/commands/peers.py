@@ -10,6 +10,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from uamp_project.management.listening import add_address_arguments, port_of
 from uamp_project.management.migrated import require_migrations
+from uamp_project.management.stored_keys import require_readable_keys
 
 
 class Command(BaseCommand):
@@ -37,6 +38,7 @@ class Command(BaseCommand):
             if not Path(options[name]).is_file():
                 raise CommandError(f"There is no file {options[name]}: check --{name}.")
         require_migrations()
+        require_readable_keys()
         from sessions_app import lifespan  # noqa: PLC0415 after the checks, as Hypercorn is optional
         from uamp_project.asgi import application  # noqa: PLC0415 as above
         from uamp_project.servers import hypercorn_server  # noqa: PLC0415 as above

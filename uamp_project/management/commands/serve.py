@@ -20,6 +20,7 @@ from uamp_project.embedded.worker import WorkerSupervisor, queues_with_work
 from uamp_project.first_start.token import setup_path
 from uamp_project.management.listening import add_arguments, port_of
 from uamp_project.management.migrated import require_migrations
+from uamp_project.management.stored_keys import require_readable_keys
 from uamp_project.servers.process_end import end_within
 
 
@@ -41,6 +42,7 @@ class Command(BaseCommand):
         """Serve until SIGTERM or Ctrl-C; another Ctrl-C stops waiting for running answers."""
         port = port_of(options)
         require_migrations()
+        require_readable_keys()
         self._notes = self._who_uses_models()
         self._setup = setup_path()
         # This thread would hold its connection without using it.

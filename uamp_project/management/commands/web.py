@@ -11,6 +11,7 @@ from django.core.management.base import BaseCommand
 from uamp_project.first_start.token import setup_path
 from uamp_project.management.listening import add_address_arguments, port_of, require_free
 from uamp_project.management.migrated import require_migrations
+from uamp_project.management.stored_keys import require_readable_keys
 
 CONNECTIONS: Final = 5000
 _PROTOCOLS: Final = "uamp_project.servers.uvicorn_protocols"
@@ -39,6 +40,7 @@ class Command(BaseCommand):
         host, port = options["host"], port_of(options)
         require_free(host, port)
         require_migrations()
+        require_readable_keys()
         if (setup := setup_path()) is not None:
             address = settings.UAMP_ISSUER.rstrip("/")
             self.stdout.write(f"Create the first account: {address}{setup}")

@@ -14,6 +14,7 @@ from uamp_project.database_clock import warn_of_clock
 from uamp_project.embedded.broker import prepare_folders
 from uamp_project.embedded.worker import WorkerSupervisor, queues_with_work
 from uamp_project.management.migrated import require_migrations
+from uamp_project.management.stored_keys import require_readable_keys
 
 
 class Command(BaseCommand):
@@ -44,6 +45,7 @@ class Command(BaseCommand):
         """Run until a signal."""
         require_migrations()
         warn_of_clock()
+        require_readable_keys()
         connections.close_all()
         prepare_folders()
         queues = options["queues"] or queues_with_work()
