@@ -27,7 +27,7 @@ from sessions_app.access.principal import Principal
 from sessions_app.billing import payers
 from sessions_app.billing.usage import added
 from sessions_app.models import Response, Session, ToolCall, ToolCallKind
-from sessions_app.response.context import AnsweredMessage, RunContext
+from sessions_app.response.context import RunContext
 from sessions_app.response.request import (
     ResponseRequest,
     history_of,
@@ -151,7 +151,6 @@ def _context(
     request: RunRequest,
     *,
     usage: uamp.UsageStats | None,
-    answered: AnsweredMessage | None = None,
     is_unstarted: bool = False,
 ) -> RunContext:
     spec = _spec_of(row)
@@ -165,7 +164,8 @@ def _context(
         payment=_payment(row, session, spec),
         usage_before=usage,
         inferences_before=tuple(read_inferences(row.inferences)),
-        asked=answered,
+        question_id=_readable_request(row).question_id,
+        question_hash=_readable_request(row).question_hash,
         replaces=_readable_request(row).replaces,
         thread=_readable_request(row).thread,
         response_id=row.pk,
@@ -258,10 +258,7 @@ def _continued(
         asker=_counted_as(session),
         shared_state=read_state(row.chat_id),
     )
-    answered = AnsweredMessage.among((*in_thread, *reversed(messages)), row.message_id)
-    return _context(
-        row, session, request, usage=usage, answered=answered, is_unstarted=is_unstarted
-    )
+    return _context(row, session, request, usage=usage, is_unstarted=is_unstarted)
 
 
 def _beyond(row: Response, checkpoint: ResponseCheckpoint | None) -> tuple[uamp.ContentItem, ...]:

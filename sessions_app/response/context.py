@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol, Self
+from typing import Protocol
 
 import msgspec
 
@@ -14,11 +14,6 @@ from sessions_app.billing.payers import AnswerPayment, Purchase
 from sessions_app.records import ParentCall
 from uamp import ResponseState
 from uamp import events as ev
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from chat_app.log.history import HistoryMessage
 
 
 class Listener(Protocol):
@@ -35,28 +30,6 @@ class Listener(Protocol):
 
     def ended(self, response_id: str) -> None:
         """Learn that nothing follows: the response has ended, or another process took it over."""
-
-
-class AnsweredMessage(msgspec.Struct, frozen=True, kw_only=True):
-    """The message that a response answers, as it was when the response started."""
-
-    id: str
-    role: uamp.Role
-    content: str
-    content_items: tuple[uamp.ContentItem, ...] = ()
-
-    @classmethod
-    def among(cls, messages: Iterable[HistoryMessage], message_id: str | None) -> Self | None:
-        """Return the message with this id, or None."""
-        question = next((message for message in messages if message.message_id == message_id), None)
-        if question is None or message_id is None:
-            return None
-        return cls(
-            id=message_id,
-            role=question.role,
-            content=question.content,
-            content_items=question.content_items,
-        )
 
 
 class RunContext(msgspec.Struct, frozen=True, kw_only=True):
@@ -91,8 +64,9 @@ class RunContext(msgspec.Struct, frozen=True, kw_only=True):
     payment: AnswerPayment | None = None
     # Why the token presented by the session was refused.
     payment_refused: ev.PaymentError | None = None
-    # The request that the answer's signature covers; None if it is not a message of the chat.
-    asked: AnsweredMessage | None = None
+    # The message of the chat that it answers, and its hash when the response began (`question`).
+    question_id: str | None = None
+    question_hash: str = ""
     # The first version of the answer that this one replaces.
     replaces: str | None = None
     # The root message of the answer's thread.

@@ -68,6 +68,9 @@ class ResponseRequest(uamp.GenerationOptions, frozen=True, kw_only=True, omit_de
     chats: tuple[str, ...] | None = None
     # How many servers forwarded the request (docs/agents.md#remote-agents).
     servers: int = 0
+    # The message that it answers, and its hash at the time (`question`).
+    question_id: str | None = None
+    question_hash: str = ""
     # What its asker agreed to: later prices of the agent do not apply. None if it is free.
     pricing: Pricing | None = None
 

@@ -9,7 +9,7 @@ from chat_app.log import fanout
 from chat_app.log.entries import Append, layer_messages
 from chat_app.members.agents.triggers import visible_messages
 from sessions_app import database
-from sessions_app.response.context import AnsweredMessage, RunContext
+from sessions_app.response.context import RunContext
 from sessions_app.response.request import history_of, run_request, with_agreed_prices
 from sessions_app.store.orm import start_events
 from sessions_app.turn.request import StartedTurn
@@ -57,13 +57,10 @@ async def launch(
         # Regenerated answers reply to the messages before the last answer.
         while spoken and spoken[-1].role == "assistant":
             spoken.pop()
-    answered = AnsweredMessage.among(reversed(spoken), start.answered_id)
     contexts = []
     for new, target in zip(start.responses, targets, strict=True):
         history = _history_of(target, request, turn, before, in_thread)
-        contexts.append(
-            await _context_of(new, request, turn, outcome, history, answered, fan_out=fan_out)
-        )
+        contexts.append(await _context_of(new, request, turn, outcome, history, fan_out=fan_out))
     runs = [process.runs.launch(context, listener) for context in contexts]
     if listener is not None:
         # Runs begin later, in their own tasks. The listener's connection sends these events
@@ -118,7 +115,6 @@ async def _context_of(
     turn: AssembledTurn,
     outcome: StartCommitted,
     history: Sequence[uamp.Message],
-    answered: AnsweredMessage | None,
     *,
     fan_out: bool,
 ) -> RunContext:
@@ -142,7 +138,8 @@ async def _context_of(
         fan_out=fan_out,
         origin=request.origin,
         parent=session.parent,
-        asked=answered,
+        question_id=turn.overrides.question_id,
+        question_hash=turn.overrides.question_hash,
         replaces=turn.overrides.replaces,
         thread=turn.overrides.thread,
         user_id=session.principal.user_id,

@@ -26,6 +26,7 @@ from sessions_app.frames import now_ms
 from sessions_app.models import new_response_id
 from sessions_app.process import registry
 from sessions_app.process.capacity import busy
+from sessions_app.response.question import hash_of_message
 from sessions_app.store.group_commit import StoreBusy
 from sessions_app.store.records import (
     NewResponse,
@@ -149,7 +150,7 @@ async def _write(
     if continued is not None:
         overrides = msgspec.structs.replace(turn.overrides, rounds=continued.rounds)
         turn = msgspec.structs.replace(turn, overrides=overrides)
-    turn = await with_state(request, turn, targets)
+    turn = await _with_question(await with_state(request, turn, targets))
     start = _start_of(process, request, turn, targets, continued)
     responses = start.responses
     if reservations := await reservations_of(
@@ -213,6 +214,20 @@ def _agreed(reservation: Reservation) -> dict[str, Any]:
     if reservation.source is not None and reservation.source.token_id:
         agreed["payment_token"] = reservation.source.token_id
     return agreed
+
+
+async def _with_question(turn: AssembledTurn) -> AssembledTurn:
+    """Return a turn whose overrides have the message that its responses answer, and its hash."""
+    if turn.message is not None:
+        question = turn.message.id, await hash_of_message(turn.message)
+    elif turn.replaced is not None:
+        question = turn.replaced.question_id, turn.replaced.question_hash
+    else:
+        return turn
+    overrides = msgspec.structs.replace(
+        turn.overrides, question_id=question[0], question_hash=question[1]
+    )
+    return msgspec.structs.replace(turn, overrides=overrides)
 
 
 def _start_of(

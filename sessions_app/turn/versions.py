@@ -14,8 +14,10 @@ from django.db import transaction
 from chat_app.conversation import errors, versions
 from chat_app.conversation.revisions import edit_message
 from chat_app.log import history
+from chat_app.models import Message
 from sessions_app import database
 from sessions_app.models import InboundEvent, Response
+from sessions_app.response.question import question_hash
 from uamp import ErrorCode, RemoteProtocolError
 from uamp import events as ev
 
@@ -26,11 +28,12 @@ if TYPE_CHECKING:
 
 
 class ReplacedAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """The answer being replaced: its first version, agent, question and thread."""
+    """The answer being replaced: its first version, agent, question (`question`) and thread."""
 
     first_id: str
     agent_id: str
     question_id: str
+    question_hash: str
     thread: str | None
 
 
@@ -67,10 +70,12 @@ def _replaced(session: OpenSession, message_id: str) -> ReplacedAnswer:
         answered.values_list("message_id", flat=True).first(),
         session.principal.user_id,
     )
+    question = Message.objects.values_list("role", "content", "content_items").get(pk=question_id)
     return ReplacedAnswer(
         first_id=answer.first_id,
         agent_id=answer.agent_id,
         question_id=question_id,
+        question_hash=question_hash(question_id, *question),
         thread=answer.thread,
     )
 

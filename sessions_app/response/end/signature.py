@@ -81,7 +81,7 @@ def _signature(key: SigningKey, finish: Finish, context: RunContext) -> str:
 
 
 def _claims(finish: Finish, context: RunContext) -> signatures.AnswerClaims:
-    answered, charge = context.asked, finish.charge
+    charge = finish.charge
     price = None
     if charge is not None:
         price = signatures.Price(
@@ -98,9 +98,9 @@ def _claims(finish: Finish, context: RunContext) -> signatures.AnswerClaims:
         iat=int(finish.at.timestamp()),
         response_hash=signatures.text_sha256(finish.text),
         output_hash=signatures.sha256_of(finish.output),
-        request_hash=signatures.sha256_of(signatures.request_of(_request(context))),
+        request_hash=_request_hash(context),
         message_id=None if finish.message is None else finish.message.id,
-        request_id=None if answered is None else answered.id,
+        request_id=context.question_id,
         price=price,
         status=finish.status,
         digital_source_type=AI_MADE,
@@ -108,9 +108,15 @@ def _claims(finish: Finish, context: RunContext) -> signatures.AnswerClaims:
     )
 
 
-def _request(context: RunContext) -> dict[str, Any] | None:
-    """Return the message that a response answers or, without one, the last of its conversation."""
-    history = context.request.history
-    question = context.asked or (history[-1] if history else None)
-    message: dict[str, Any] | None = msgspec.to_builtins(question)
-    return message
+def _request_hash(context: RunContext) -> str:
+    """Return the hash of the message that a response answers or, without one, of the last before.
+
+    Raises ValueError if the message had no hash.
+    """
+    if context.question_id is None:
+        history = context.request.history
+        last: dict[str, Any] | None = msgspec.to_builtins(history[-1] if history else None)
+        return signatures.sha256_of(signatures.request_of(last))
+    if not context.question_hash:
+        raise ValueError("The question has no canonical form.")
+    return context.question_hash
