@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.db import connection
 from django.urls import reverse
 
 from chat_app.log_tree import checking
@@ -94,6 +95,21 @@ def test_a_changed_row_shows(
         with pytest.raises(TreeChanged):
             more(chats[0], ada)
         assert LogTree.objects.get().size == size
+
+
+def test_a_tree_that_grows_during_the_check_is_intact(chats: list[Chat], ada: User) -> None:
+    grown: list[str] = []
+
+    def grow_after_first(execute: Callable[..., Any], sql: str, *rest: Any) -> Any:
+        result = execute(sql, *rest)
+        if not grown:
+            grown.append(sql)
+            more(chats[0], ada)
+        return result
+
+    with connection.execute_wrapper(grow_after_first):
+        summary = checking.check_tree()
+    assert (summary.problems, summary.leaves) == ((), 6)
 
 
 def test_a_changed_leaf_shows_in_the_check_of_its_chat(chats: list[Chat]) -> None:
