@@ -128,11 +128,16 @@ def shared_page(
 
 
 def _signature_states(chat_id: str, rows: Sequence[Message]) -> dict[str, str]:
-    """Return the results of verifying the signatures of answers, by message id.
+    """Return the results of verifying the signatures of agents' answers, by message id.
 
-    The page has no ids for checking a signature, so the server verifies it.
+    The page has no ids for checking a signature, so the server verifies it. Copies have none, and
+    neither do stopped answers that were free.
     """
-    answers = [row for row in rows if row.response_id]
+    answers = [
+        row
+        for row in rows
+        if row.response_id and row.sender_agent_id is not None and row.copied_from is None
+    ]
     signatures = signatures_of(chat_id, {row.response_id for row in answers})
     keys = (
         keys_named({kid_of(signature) for signature in signatures.values()})["keys"]
@@ -143,17 +148,19 @@ def _signature_states(chat_id: str, rows: Sequence[Message]) -> dict[str, str]:
         row.pk: check_answer(
             {
                 "id": row.pk,
+                "role": row.role,
+                "name": row.name,
                 "response_id": row.response_id,
                 "content": row.content,
                 "content_items": row.content_items,
                 "status": row.status,
-                "signature": signatures[row.response_id],
+                "signature": signatures.get(row.response_id),
             },
             keys,
             chat_id=chat_id,
         ).state
         for row in answers
-        if row.response_id in signatures and row.copied_from is None
+        if row.response_id in signatures or row.status == "completed"
     }
 
 

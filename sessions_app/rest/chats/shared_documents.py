@@ -14,6 +14,7 @@ from django.utils import timezone
 
 from signing_app.owner_keys import signing_key
 from uamp import signatures
+from uamp.digital_source import AI_MADE
 
 if TYPE_CHECKING:
     from chat_app.links.shared_pages import SharedPage
@@ -33,6 +34,7 @@ def shared_document(title: str, page: SharedPage) -> dict[str, Any]:
                 "is_cut": message.is_cut,
                 "text": message.text,
                 "signature": message.signature or None,
+                "digital_source_type": AI_MADE if message.is_agent else None,
             }
             for message in page.messages
         ],
