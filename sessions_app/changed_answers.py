@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from chat_app.log.deletions import deleted_answers
 from chat_app.log.verification import entries_after
 from sessions_app.models import Response
 
@@ -19,7 +20,8 @@ ENDS = ("response.done", "response.error", "response.cancelled")
 def changed_answers(chat_id: str, *, last_seq: int) -> Iterator[int]:
     """Yield the places of ends of responses whose row has another output or usage.
 
-    Rows whose answer was erased, and entries that are covered by a digest alone, are skipped.
+    Rows that are gone or whose answer was deleted, and entries covered by a digest alone, are
+    skipped.
     """
     for page in entries_after(chat_id, 0, last_seq):
         ends = {
@@ -29,9 +31,11 @@ def changed_answers(chat_id: str, *, last_seq: int) -> Iterator[int]:
         }
         rows = Response.objects.filter(pk__in=ends, finished_at__isnull=False)
         stored = {pk: facts for pk, *facts in rows.values_list("pk", "output", "usage")}
+        deleted = deleted_answers(stored)
         for response_id, entry in ends.items():
-            output, usage = stored.get(response_id, ([], None))
-            if output and (output, usage) != _logged(entry.payload):
+            if response_id not in stored or response_id in deleted:
+                continue
+            if tuple(stored[response_id]) != _logged(entry.payload):
                 yield entry.seq
 
 

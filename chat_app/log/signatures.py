@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from django.db.models import OuterRef, Subquery, TextField
 from django.db.models.functions import Cast
 
+from chat_app.log.deletions import deleted_answers
 from chat_app.log.history import IS_END, ends
 from chat_app.models import Chat, ChatEvent, Message
 from uamp.signatures import sha256_of
@@ -41,7 +42,7 @@ def stored_hashes(chat_id: str, response_ids: Collection[str]) -> dict[str, Stor
     """Return the hashes of responses as they are stored, by response id.
 
     Clients of other protocols read the stored responses, so verifiers compare them with the
-    signature, too. Responses whose output was erased are left out.
+    signature, too. Responses whose output was erased or deleted are left out.
     """
     if not response_ids:
         return {}
@@ -49,12 +50,20 @@ def stored_hashes(chat_id: str, response_ids: Collection[str]) -> dict[str, Stor
     # The cast keeps SQLite from reading all responses of the chat, as in `ends`.
     chats = Chat.objects.alias(of_chat=Cast("pk", TextField()))
     rows = chats.filter(of_chat=chat_id, responses__pk__in=response_ids)
-    values = rows.values_list("responses__pk", "responses__output", "responses__usage")
+    values = list(rows.values_list("responses__pk", "responses__output", "responses__usage"))
+    empty = {response_id for response_id, output, _ in values if not output}
+    erased = _erased(chat_id, empty) if empty else set()
     return {
         response_id: StoredHashes(_hash_of(output), _hash_of(usage))
         for response_id, output, usage in values
-        if output
+        if response_id not in erased
     }
+
+
+def _erased(chat_id: str, response_ids: Collection[str]) -> set[str]:
+    """Return which of these responses have an answer that was erased or deleted."""
+    erased = ends(chat_id, response_ids).filter(erased_digest__isnull=False)
+    return deleted_answers(response_ids) | set(erased.values_list("response_id", flat=True))
 
 
 def _hash_of(value: Any) -> str:

@@ -98,13 +98,15 @@ def test_a_changed_event_shows(
     assert f"entry_changed. {sentence}" in verified_rows(paid_answer.chat_id)
 
 
-@pytest.mark.parametrize("column", ["output", "usage", "no usage"])
+@pytest.mark.parametrize("column", ["output", "emptied", "usage", "no usage"])
 def test_a_changed_response_shows(
     web: httpx.Client, alice: Person, paid_answer: Message, tmp_path: Path, column: str
 ) -> None:
     row = Response.objects.get(pk=paid_answer.response_id)
     if column == "output":
         row.output[0]["text"] = row.output[0]["text"].replace("w", "v", 1)
+    elif column == "emptied":
+        row.output = []
     elif column == "no usage":
         row.usage = None
     else:
@@ -115,7 +117,7 @@ def test_a_changed_response_shows(
     sentence = "The stored answer or its cost differs from the log."
     assert f"answer_changed. {sentence}" in report
     assert "1 chats were changed" in report
-    part = "response" if column == "output" else "usage or cost"
+    part = "response" if column in {"output", "emptied"} else "usage or cost"
     sentence = f"The stored {part} differs from what the agent signed."
     _, answer = history(web, alice, paid_answer.chat_id)
     verdict = check_answer(answer, keys_of(web))
