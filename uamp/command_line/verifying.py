@@ -49,6 +49,10 @@ NOT_PROVEN: Final = 8
 _NO_LOG: Final = (
     "The file has no log: unsigned parts are not verified, and messages may have been left out."
 )
+_NOT_COMPARED: Final = (
+    "Not compared with the prices that the agents signed: the list has no answers. Verify the chat,"
+    " or a downloaded receipt."
+)
 _IN_MEMORY: Final = 10_000_000
 _OWN_KEYS: Final = "The keys come from the file itself: verify it with --keys."
 
@@ -147,8 +151,9 @@ def _verify(
         return True
     if begins_receipts(begin):
         states = check_receipts(begin + file.read(PROOF_BYTES_MAX), keys)
-        _print(states, f"The receipts: {_count_by_state(states)}.", as_json=as_json)
-        return True
+        result = f"The receipts: {_count_by_state(states)}."
+        _print(states, f"{result}\n{_NOT_COMPARED}" if states else result, as_json=as_json)
+        return not states
     if begins_shared_page(begin):
         page = check_shared_page(begin + file.read(PROOF_BYTES_MAX), keys)
         _print(page, _page_result(page), as_json=as_json)

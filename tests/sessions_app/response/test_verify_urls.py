@@ -10,8 +10,10 @@ from click.testing import CliRunner
 from chat_app.links.share_links import create_share_link
 from chat_app.log.checkpoints import checkpoint_of
 from chat_app.models import Message
+from payments_app.spending import approvals
 from signing_app import owner_keys
 from signing_app.models import PublishedKey
+from tests.sessions_app.billing.paid_agents import priced, rich, usd
 from tests.sessions_app.response.signatures.signed_answers import answered
 from uamp.client.errors import ExportCutError, InvalidRequestError
 from uamp.client.exports import check_shared_page
@@ -83,6 +85,21 @@ def test_a_url_is_verified_with_the_published_keys(
     owner_keys.withdraw(PublishedKey.objects.get(owner=f"agent:{message.sender_agent_id}").pk)
     assert verified(answer)[0] == verified(proof)[0] == 8
     assert checkpoint_of(message.chat_id) is not None
+
+
+def test_receipts_without_their_answers_are_not_proven(
+    dial: Dial, alice: Person, demo: ServerAddress, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server signs a receipt when it is read, even if its price was changed in the ledger."""
+    monkeypatch.setenv("UAMP_URL", demo.http)
+    monkeypatch.setenv("UAMP_KEY", alice.key)
+    agent = priced("paid", per_answer="0.25")
+    approvals.approve(rich(alice).user.pk, agent.pk, usd("1"))
+    answered(dial, alice, "paid")
+    url = f"{demo.http}/api/v1/chats/{Message.objects.all()[0].chat_id}/payments"
+    done = CliRunner().invoke(program, ["verify", url])
+    assert done.exit_code == 8
+    assert done.output.startswith("The receipts: 1 as signed.\nNot compared with the prices")
 
 
 @pytest.mark.parametrize(
