@@ -50,7 +50,8 @@ class AnswerClaims(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     message as it was at the time (`request_of`); a response to a conversation without one has no
     `request_id`. `status` is absent for a completed answer; an answer that was paid although it was
     stopped or failed has `cancelled` or `failed`. `digital_source_type` marks it as made by AI.
-    `usage_hash` covers the `usage` of the response: its tokens and cost, or null.
+    `usage_hash` covers the `usage` of the response: its tokens and cost, or null. `models` are the
+    models that were asked, in the order of their first inferences.
     """
 
     iss: str
@@ -68,6 +69,7 @@ class AnswerClaims(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     status: str = "completed"
     digital_source_type: str | None = None
     usage_hash: str | None = None
+    models: tuple[str, ...] = ()
 
 
 class ReceiptClaims(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -105,7 +105,17 @@ def _claims(finish: Finish, context: RunContext) -> signatures.AnswerClaims:
         status=finish.status,
         digital_source_type=AI_MADE,
         usage_hash=signatures.sha256_of(finish.usage),
+        models=_models(finish, context),
     )
+
+
+def _models(finish: Finish, context: RunContext) -> tuple[str, ...]:
+    """Return the models of the inferences or, without any, the model of the agent, if it has one.
+
+    Agents from elsewhere do not report their inferences.
+    """
+    names = [inference["model"] for inference in finish.inferences or ()] or [context.spec.model]
+    return tuple(filter(None, dict.fromkeys(names)))
 
 
 def _request_hash(context: RunContext) -> str:

@@ -21,7 +21,8 @@ from tests.sessions_app.billing.paid_agents import priced, rich, usd
 from tests.sessions_app.response.signatures.signed_answers import answered, digest, history, keys_of
 from uamp import signatures
 from uamp.signatures import ALGORITHMS, agent_owner, check_answer
-from upp.providers.scripted import Pause, Step, Text
+from upp import ErrorCode, UPPError
+from upp.providers.scripted import Fail, Pause, Step, Text
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -51,6 +52,7 @@ def test_an_answer_is_signed_and_another_library_verifies_it(
     assert (claims["sub"], claims["agent"]) == (agent.pk, "signer")
     assert (claims["jti"], claims["message_id"]) == (done["response_id"], answer.pk)
     assert claims["chat_id"] == answer.chat_id
+    assert claims["models"] == [agent.model]
     assert claims["output_hash"] == digest(done["response"]["output"])
     assert claims["request_id"] == question.pk
     assert claims["request_hash"] == digest(
@@ -166,6 +168,31 @@ def test_a_stopped_answer_that_was_paid_is_signed(
     assert check_answer({**answer, "status": "completed"}, keys).state == "changed"
     response = web.post(f"/api/v1/chats/{chat_id}/share-links", json={}, headers=alice.headers)
     assert 'data-signature="valid"' in web.get(response.json()["url"]).text
+
+
+@pytest.mark.parametrize(("policy", "amount"), [("full", "0.25"), ("none", None)])
+def test_a_failed_answer_is_signed_if_it_was_paid(
+    dial: Dial,
+    alice: Person,
+    monkeypatch: pytest.MonkeyPatch,
+    settings: Settings,
+    policy: str,
+    amount: str | None,
+) -> None:
+    async def writer(_agent: AgentSpec, _request: LLMRequest) -> AsyncGenerator[Step, None]:
+        yield Text("Once upon a time")
+        yield Fail(UPPError("The model is gone.", code=ErrorCode.INTERNAL))
+
+    settings.UAMP_CHARGE_UNFINISHED = policy
+    monkeypatch.setitem(scripts.SCRIPTS, "writer", writer)
+    agent = priced("paid", "writer", per_answer="0.25")
+    approvals.approve(rich(alice).user.pk, agent.pk, usd("1"))
+    end = answered(dial, alice, "paid")
+    assert (end["type"], "signature" in end) == ("response.error", amount is not None)
+    if amount is not None:
+        claims = jwt.decode(end["signature"], options={"verify_signature": False})
+        assert (claims["status"], claims["price"]["amount"]) == ("failed", amount)
+        assert claims["output_hash"] == digest([{"type": "text", "text": "Once upon a time"}])
 
 
 def test_a_stopped_answer_that_was_free_is_not_signed(
