@@ -75,8 +75,10 @@ def accepted() -> HttpResponse:
     return answer
 
 
-def _json(message: Any) -> HttpResponse:
-    return HttpResponse(msgspec.json.encode(message), content_type="application/json")
+def _json(message: Any, headers: Mapping[str, str] | None = None) -> HttpResponse:
+    return HttpResponse(
+        msgspec.json.encode(message), content_type="application/json", headers=headers
+    )
 
 
 def _takes_stream(request: HttpRequest) -> bool:
@@ -107,7 +109,7 @@ async def _answer_prompt(request: HttpRequest, message: Rpc, request_id: RpcId) 
     except BaseException:
         await exchange.close()
         raise
-    return _json(answer)
+    return _json(answer, exchange.headers)
 
 
 def _demand(request_id: RpcId, body: Mapping[str, Any]) -> bytes:

@@ -13,6 +13,7 @@ from gateway_app.types.answer_writer import AnswerWriter
 from gateway_app.types.charged_errors import with_charges
 from gateway_app.types.token_counts import counts_of
 from uamp import events as ev
+from uamp.digital_source import AI_MADE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -28,6 +29,8 @@ _STOP_REASONS: Final = {
 }
 _PIECES: Final = {"text": "text", "thinking": "thinking"}
 _NO_ARGUMENTS: Final = "{}"
+_OURS: Final = ("digital_source_type", "signature")
+"""Members that Anthropic's API does not have: the mark of AI, and the agent's signature."""
 
 
 @dataclass(kw_only=True)
@@ -53,10 +56,10 @@ class MessagesWriter(AnswerWriter["Frame"]):
         match event:
             case ev.ResponseDone(response=ev.ResponseOutput() as done):
                 yield from self._rest(done.output, done.finish_reason)
-                yield from self._end(done.finish_reason, done.usage)
+                yield from self._end(done.finish_reason, done.usage, event.signature)
             case ev.ResponseCancelled():
                 yield from self._rest(event.partial_output, None)
-                yield from self._end(None, event.usage)
+                yield from self._end(None, event.usage, event.signature)
             case ev.ResponseError():
                 self.has_ended = True
                 yield with_charges(error_body(event.error), event.error)
@@ -68,7 +71,7 @@ class MessagesWriter(AnswerWriter["Frame"]):
         frames = list(self.feed(end))
         final = next(frame for frame in frames if frame["type"] == "message_delta")
         message = self._message(_content(frames), final["delta"]["stop_reason"], None)
-        return {**message, "usage": final["usage"]}
+        return {**message, **{name: final[name] for name in ("usage", *_OURS) if name in final}}
 
     def _piece(self, kind: str, text: str) -> Iterator[Frame]:
         """Yield text of a block, in a new block if that of another kind is open."""
@@ -107,7 +110,9 @@ class MessagesWriter(AnswerWriter["Frame"]):
             yield {"type": "content_block_stop", "index": self._blocks}
             self._open, self._blocks = "", self._blocks + 1
 
-    def _end(self, reason: str | None, used: uamp.UsageStats | None) -> Iterator[Frame]:
+    def _end(
+        self, reason: str | None, used: uamp.UsageStats | None, signature: str | None
+    ) -> Iterator[Frame]:
         self.has_ended = True
         yield from self._close()
         yield {
@@ -117,6 +122,8 @@ class MessagesWriter(AnswerWriter["Frame"]):
                 "stop_sequence": None,
             },
             "usage": _usage(used),
+            "digital_source_type": AI_MADE,
+            **({} if signature is None else {"signature": signature}),
         }
         yield {"type": "message_stop"}
 

@@ -15,6 +15,7 @@ from signing_app.keys import ALGORITHMS
 from tests.conftest import ServerAddress
 from tests.gateway_app.a2a.calls import call, error_of
 from tests.live_server import Person
+from tests.uamp.signatures.node_crypto import verified_by_node
 
 pytestmark = pytest.mark.any_database
 
@@ -56,15 +57,15 @@ def test_a_card_has_both_versions_unless_one_is_wanted(
     assert merged.headers["Last-Modified"]
 
 
-def canonical(card: dict[str, Any]) -> bytes:
-    """Return the bytes that are signed: the canonical form, without what ProtoJSON leaves out."""
+def without_defaults(card: dict[str, Any]) -> dict[str, Any]:
+    """Return what is signed of a card: without its signatures and what ProtoJSON leaves out."""
     bare: dict[str, Any] = json.loads(json.dumps(card))
     del bare["signatures"]
     # All schemes that are required have empty lists of scopes, and no extension is required.
     bare.pop("securityRequirements", None)
     for extension in bare["capabilities"].get("extensions", ()):
         assert extension.pop("required") is False
-    return rfc8785.dumps(bare)
+    return bare
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
@@ -77,7 +78,8 @@ def test_a_card_is_signed_by_the_key_of_cards(
     header = json.loads(base64url_decode(signature["protected"]))
     (key,) = web.get("/.well-known/jwks.json", params={"kid": header["kid"]}).json()["keys"]
     assert (header["alg"], header["typ"], key["uamp_owner"]) == (algorithm, "JOSE", "cards")
-    payload = canonical(answer.json())
+    bare = without_defaults(answer.json())
+    payload = rfc8785.dumps(bare)
     token = b".".join(
         [
             signature["protected"].encode(),
@@ -86,6 +88,11 @@ def test_a_card_is_signed_by_the_key_of_cards(
         ]
     )
     assert jwt.api_jws.decode(token, jwt.PyJWK(key), algorithms=[algorithm]) == payload
+    signed = {**bare, "signatures": [signature]}
+    document = {"kind": "card", "card": signed, "keys": [key]}
+    renamed = {**document, "card": {**signed, "name": "other"}}
+    foreign = {**document, "keys": [{**key, "uamp_owner": "agent:1"}]}
+    assert verified_by_node([document, renamed, foreign]) == [True, False, False]
     # Also with ES256, whose signatures are random.
     assert web.get(CARD, headers={"A2A-Version": "1.0"}).headers["ETag"] == answer.headers["ETag"]
     # A client of 1.0 reads its members of a merged card, which are those that are signed.

@@ -7,8 +7,10 @@ from typing import Any
 import httpx
 import pytest
 
+from chat_app.models import ChatEvent
 from tests.gateway_app.a2a.calls import text_message, text_of
 from tests.live_server import Person
+from uamp.digital_source import AI_MADE
 
 pytestmark = pytest.mark.any_database
 
@@ -43,7 +45,13 @@ def test_a_stream_over_rest(web: httpx.Client) -> None:
 
     events = frames_of(answer)
     assert "task" in events[0]
-    assert events[-1]["statusUpdate"]["status"]["state"] == "TASK_STATE_COMPLETED"
+    last = events[-1]["statusUpdate"]
+    assert last["status"]["state"] == "TASK_STATE_COMPLETED"
+    done = ChatEvent.objects.get(type="response.done").payload
+    assert last["metadata"] == {
+        "digitalSourceType": AI_MADE,
+        "uamp_signature": done["signature"],
+    }
 
 
 def test_a_running_task_over_rest(web: httpx.Client, alice: Person) -> None:

@@ -43,6 +43,9 @@ def frames_of(answer: httpx.Response) -> list[dict[str, Any]]:
     return frames
 
 
+_OURS = ("digital_source_type", "signature")
+
+
 def message_of(frames: list[dict[str, Any]]) -> dict[str, Any]:
     """Return the message that the frames of a stream add up to, as the SDKs add them."""
     message: dict[str, Any] = dict(frames[0]["message"])
@@ -68,5 +71,6 @@ def message_of(frames: list[dict[str, Any]]) -> dict[str, Any]:
                 block = message["content"][frame["index"]]
                 block["input"] = json.loads(arguments[frame["index"]])
         elif frame["type"] == "message_delta":
-            message |= {**frame["delta"], "usage": frame["usage"]}
+            ours = {name: frame[name] for name in _OURS if name in frame}
+            message |= {**frame["delta"], "usage": frame["usage"], **ours}
     return message

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import pytest
 
+from chat_app.models import ChatEvent
 from gateway_app.anthropic.write import MessagesWriter
 from sessions_app.models import Response, Session
 from tests.client import wait_until
@@ -23,6 +24,7 @@ from tests.gateway_app.completions.requests import PIXEL
 from tests.live_server import shared_chat
 from tests.sessions_app.model_server import call_chunks, model_server, text_chunks
 from uamp import events as ev
+from uamp.digital_source import AI_MADE
 
 if TYPE_CHECKING:
     from tests.conftest import ServerAddress
@@ -43,6 +45,8 @@ def test_an_agent_answers_as_a_message(web: httpx.Client, alice: Person) -> None
     assert answer.status_code == 200
     body = answer.json()
     assert body["id"].startswith("msg_")
+    assert body.pop("signature") == ChatEvent.objects.get(type="response.done").payload["signature"]
+    assert answer.headers["AI-Disclosure"] == "mode=machine-generated"
     assert body == {
         "id": body["id"],
         "type": "message",
@@ -57,6 +61,7 @@ def test_an_agent_answers_as_a_message(web: httpx.Client, alice: Person) -> None
             "cache_creation_input_tokens": 0,
             "cache_read_input_tokens": 0,
         },
+        "digital_source_type": AI_MADE,
     }
     session = Session.objects.get(pk=answer.headers["X-Session-Id"])
     assert (session.transport, session.chat_id) == ("anthropic", answer.headers["X-Chat-Id"])
@@ -74,6 +79,7 @@ def test_a_stream_adds_up_to_the_same_message(
 
     for message in (whole_message, streamed):
         message.pop("id")
+        assert message.pop("signature")
         for block in message["content"]:
             block.pop("id", None)
     assert whole_message == streamed

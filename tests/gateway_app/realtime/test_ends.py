@@ -8,12 +8,13 @@ import pytest
 from websockets.exceptions import ConnectionClosed
 
 from chat_app.log import fanout
-from chat_app.models import Message
+from chat_app.models import ChatEvent, Message
 from payments_app.tokens import issuance
 from sessions_app.models import Response, Session
 from tests.gateway_app.realtime.client import END, GA, Realtime, text_of, types_of
 from tests.sessions_app.billing.paid_agents import priced, rich, usd
 from tests.sessions_app.model_server import model_server, text_chunks
+from uamp.digital_source import AI_MADE
 
 if TYPE_CHECKING:
     import httpx
@@ -43,6 +44,16 @@ def test_a_response_is_cancelled(realtime: Realtime, alice: Person) -> None:
     assert ended["output"][0]["status"] == "incomplete"
     assert types_of(events)[-2] == "conversation.item.done"
     assert client.ask("response.cancel")["error"]["code"] == "nothing_to_cancel"
+
+
+def test_a_completed_response_is_signed_and_marked(realtime: Realtime, alice: Person) -> None:
+    client = realtime(GA, alice)
+    client.say("Hello")
+    client.send("response.create")
+    ended = client.until(END)[-1]
+    done = ChatEvent.objects.get(type="response.done").payload
+    assert ended["signature"] == done["signature"]
+    assert ended["digital_source_type"] == AI_MADE
 
 
 def test_a_response_that_fails_is_done_with_its_error(realtime: Realtime, alice: Person) -> None:

@@ -75,6 +75,9 @@ def test_a_shared_page_marks_answers(web: httpx.Client, alice: Person, chat_id: 
     assert SCHEMA not in question
     assert f'<link itemprop="digitalSourceType" href="{SCHEMA}">' in answer
     assert "itemscope" in answer.partition(">")[0]
+    page = web.get(response.json()["url"], params={"format": "json"}).json()["shared"]
+    kinds = [(message["is_agent"], message["digital_source_type"]) for message in page["messages"]]
+    assert kinds == [(False, None), (True, AI_MADE)]
 
 
 def test_a_file_that_an_agent_made_is_marked(
@@ -122,7 +125,10 @@ def test_other_protocols_mark_answers(web: httpx.Client, alice: Person) -> None:
     assert finished["metadata"]["digitalSourceType"] == AI_MADE
     assert a2a.json()["result"]["task"]["metadata"]["digitalSourceType"] == AI_MADE
     assert acp.json()["result"]["_meta"]["digitalSourceType"] == AI_MADE
-    for answer in (completion, stream, response, ag_ui, a2a):
+    message = {"model": "signer", "max_tokens": 99, "messages": question}
+    anthropic = posted("/v1/messages", message, **{"anthropic-version": "2023-06-01"})
+    assert anthropic.json()["digital_source_type"] == AI_MADE
+    for answer in (completion, stream, response, ag_ui, a2a, acp, anthropic):
         assert answer.headers[DISCLOSURE] == "mode=machine-generated", answer.url
 
 
