@@ -62,7 +62,8 @@ WITHDRAW: Final = Operation(
     run=_withdraw,
     facts=lambda key: (
         f"{key.pk} of {key.owner} will no longer be published: no one will be able to verify what"
-        " it signed, and pages will show those answers as signed with an unknown key."
+        " it signed, and pages will show those answers as signed with an unknown key. Other"
+        " processes may sign with it for another thirty seconds, with the same result."
     ),
     offered=lambda key: key.withdrawn_at is None,
 )

@@ -15,6 +15,7 @@ database.
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections import OrderedDict
@@ -31,6 +32,7 @@ from signing_app import cached_documents
 from signing_app.encryption import cipher
 from signing_app.keys import new_key, read_key
 from signing_app.models import PublishedKey
+from uamp.signatures.trust import LATE_SECONDS
 
 if TYPE_CHECKING:
     from datetime import datetime, timedelta
@@ -39,6 +41,8 @@ if TYPE_CHECKING:
     from django.db.models import QuerySet
 
     from signing_app.keys import SigningKey
+
+logger = logging.getLogger(__name__)
 
 LOG: Final = "log"
 """The owner of the keys that sign log heads."""
@@ -262,6 +266,7 @@ def _read_or_made(owner: str, algorithm: str | None) -> SigningKey:
     for _ in range(_TRIES):
         row = _current(owner)
         if row is not None and algorithm in {None, row.algorithm}:
+            _warn_of_clock(row)
             return _decrypted(row)
         try:
             with transaction.atomic():
@@ -273,6 +278,17 @@ def _read_or_made(owner: str, algorithm: str | None) -> SigningKey:
             # Another process created one at the same time.
             continue
     raise RuntimeError(f"No process could create a key for {owner}.")
+
+
+def _warn_of_clock(row: PublishedKey) -> None:
+    """Log a warning if a key was created in the future, because readers refuse what it signs."""
+    ahead = (row.created_at - timezone.now()).total_seconds()
+    if ahead > LATE_SECONDS:
+        logger.warning(
+            "the key %s of %s was created %.0f s in the future: the clocks of the servers differ,"
+            " and what it signs until then is not trusted",
+            row.pk, row.owner, ahead,
+        )  # fmt: skip
 
 
 def _replaced(owner: str) -> SigningKey:

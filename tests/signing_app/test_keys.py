@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import threading
+import time
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import jwt
@@ -11,6 +13,7 @@ from django.contrib.admin.utils import quote
 from django.core.management import CommandError, call_command
 from django.db import IntegrityError, connection, transaction
 from django.test import Client
+from django.utils import timezone
 
 from audit_app.models import AuditRecord
 from signing_app import owner_keys, published
@@ -19,6 +22,7 @@ from signing_app.models import PublishedKey
 from tests import factories
 from tests.threads import join_threads
 from uamp.signatures import agent_owner
+from uamp.signatures.trust import LATE_SECONDS, distrust
 from uamp_project.management.stored_keys import require_readable_keys
 
 if TYPE_CHECKING:
@@ -122,6 +126,32 @@ def test_a_process_with_the_wrong_secret_destroys_no_key(settings: Settings) -> 
     owner_keys.forget()
     assert owner_keys.signing_key(OWNER).kid == key.kid
     assert owner_keys.unreadable_keys() == []
+
+
+def test_a_key_from_the_future_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    key = owner_keys.signing_key(OWNER)
+    owner_keys.forget()
+    owner_keys.signing_key(OWNER)
+    assert not caplog.text
+    PublishedKey.objects.update(created_at=timezone.now() + timedelta(hours=1))
+    owner_keys.forget()
+    assert owner_keys.signing_key(OWNER).kid == key.kid
+    assert f"the key {key.kid} of {OWNER} was created 3600 s in the future" in caplog.text
+
+
+def test_an_answer_signed_after_a_rotation_by_another_process_is_trusted() -> None:
+    """Another process has cached the key before it was rotated here."""
+    old = owner_keys.signing_key(OWNER)
+    new = owner_keys.rotate(OWNER)
+    now = int(time.time())
+    retired, current = jwk_of(old.kid), jwk_of(new.kid)
+    assert retired is not None
+    assert current is not None
+    assert owner_keys.FRESH_SECONDS < LATE_SECONDS
+    late = now + int(owner_keys.FRESH_SECONDS)
+    assert distrust(retired, owner=OWNER, at=late) is None
+    assert distrust(retired, owner=OWNER, at=now + LATE_SECONDS + 2) is not None
+    assert distrust(current, owner=OWNER, at=now) is None
 
 
 def test_no_process_starts_that_cannot_read_the_keys_until_they_are_replaced(
