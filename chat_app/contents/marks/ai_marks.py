@@ -6,6 +6,7 @@ A file that already has XMP or C2PA metadata, and one with another structure, is
 
 from __future__ import annotations
 
+import re
 import struct
 import zlib
 from typing import Final
@@ -20,7 +21,9 @@ _JPEG: Final = b"\xff\xd8"
 _JPEG_NAME: Final = b"http://ns.adobe.com/xap/1.0/\0"
 _JFIF: Final = b"\xff\xe0"
 # Metadata that an addition would contradict, or whose hash it would break.
-_OTHERS: Final = (_PNG_KEYWORD, _JPEG_NAME, b"caBX", b"jumb", b"<x:xmpmeta")
+_OTHERS: Final = (_PNG_KEYWORD, _JPEG_NAME, b"<x:xmpmeta")
+# How C2PA's data begin in every format: a JUMBF box (ISO 19566-5) whose first box describes it.
+_C2PA: Final = re.compile(rb"jumb.{4}jumd", re.DOTALL)
 _PACKET: Final = (
     '<?xpacket begin="\N{ZERO WIDTH NO-BREAK SPACE}" id="W5M0MpCehiHzreSzNTczkc9d"?>'
     '<x:xmpmeta xmlns:x="adobe:ns:meta/">'
@@ -44,7 +47,7 @@ _PLACES: Final = {
 
 def with_mark(data: bytes, mime_type: str) -> bytes:
     """Return a file with the mark; one without a place for it unchanged."""
-    if any(other in data for other in _OTHERS):
+    if any(other in data for other in _OTHERS) or _C2PA.search(data):
         return data
     if mime_type == "image/png" and data.startswith(_PNG) and data[12:16] == b"IHDR":
         return data[:_PNG_HEAD] + _chunk() + data[_PNG_HEAD:]

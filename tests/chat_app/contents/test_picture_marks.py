@@ -59,12 +59,23 @@ def test_a_picture_has_the_mark_and_the_same_pixels(kind: str) -> None:
     assert with_mark(marked, KINDS[kind]) == marked
 
 
+# A JUMBF box with its description, as in a chunk of PNG.
+C2PA = b"\0\0\1\0caBX\0\0\1\0jumb\0\0\0\x1ejumdc2pa"
+
+
+@pytest.mark.parametrize("letters", [b"jumb", b"caBX", b"jumd"])
+def test_letters_that_occur_by_chance_are_no_metadata(letters: bytes) -> None:
+    data = picture("PNG") + letters
+    assert AI_MADE in xmp_of(with_mark(data, "image/png"))
+
+
 @pytest.mark.parametrize(
     ("data", "mime_type"),
     [
         (b"\x89PNG\r\n\x1a\n", "image/png"),
         (b"\x89PNG\r\n\x1a\n" + b"\0" * 40, "image/png"),
-        (picture("PNG") + b"caBX", "image/png"),
+        (picture("PNG") + C2PA, "image/png"),
+        (picture("JPEG") + C2PA, "image/jpeg"),
         (picture("JPEG", xmp=b"<x/>"), "image/jpeg"),
         (picture("GIF"), "image/gif"),
         (picture("PNG"), "image/jpeg"),
