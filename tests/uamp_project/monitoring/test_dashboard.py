@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 import pytest
+import yaml
 
 from telemetry import metrics
 from tests.uamp_project.serving import ROOT
@@ -39,6 +40,18 @@ def test_each_panel_asks_for_metrics_that_there_are(metric_names: set[str]) -> N
 
     assert len(panel_metrics) > 10
     assert panel_metrics - metric_names == set()
+
+
+def test_an_alert_and_a_panel_show_unsigned_answers(metric_names: set[str]) -> None:
+    (group,) = yaml.safe_load((ROOT / "deploy/prometheus/alerts.yaml").read_text())["groups"]
+    expressions = {rule["alert"]: rule["expr"] for rule in group["rules"]}
+    dashboard = (ROOT / "deploy/grafana/dashboard.json").read_text()
+
+    assert metrics_named_in(expressions.values()) - metric_names == set()
+    assert "increase(uamp_unsigned_answers_total[" in expressions["UampAnswersUnsigned"]
+    assert "rate(uamp_unsigned_answers_total[" in dashboard
+    for rule in group["rules"]:
+        assert {"summary", "description"} == set(rule["annotations"])
 
 
 def test_the_page_has_each_metric(metric_names: set[str]) -> None:
