@@ -8,7 +8,7 @@ import "../chat/controls/tabs.js";
 import "../chat/controls/copy-button.js";
 import "../chat/parts/picture-preview.js";
 import { colourChoice } from "../chat/person/avatar-picker.js";
-import { signatureMark } from "../chat/log/signature-badge.js";
+import { signatureDetails, signatureMark } from "../chat/log/signature-badge.js";
 import { dots, face, faceOf, faceOfChat, glyph, spinner } from "../chat/view.js";
 import { html } from "../vendor/lit/lit.js";
 
@@ -119,6 +119,27 @@ const badges = () =>
       ]).map((state) => signatureMark({ state, request: "absent" }))
     }`;
 
+const signed = () =>
+  html`<div class="signed">${signatureDetails({
+    state: "valid",
+    request: "same",
+    kid: "2b5c8f1a9d3e7046",
+    claims: {
+      iss: "https://chat.example.org",
+      sub: "agent_1",
+      agent: "atlas",
+      chat_id: "chat_1",
+      jti: "resp_1",
+      iat: 1767323045,
+      response_hash: "",
+      output_hash: "",
+      request_hash: "",
+      models: ["model-1"],
+      price: { amount: "0.25", currency: "USD", transfer_id: "tr_1" },
+      digital_source_type: "trainedAlgorithmicMedia",
+    },
+  })}</div>`;
+
 const icons = () =>
   html`${
     /** @type {(keyof typeof PATHS)[]} */ (Object.keys(PATHS)).map(
@@ -217,6 +238,7 @@ export const CONTROLS = {
   Fields: fields,
   Avatars: avatars,
   Badges: badges,
+  "What was signed": signed,
   Icons: icons,
   Loading: loading,
   "Empty state": empty,

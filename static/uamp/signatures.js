@@ -138,15 +138,15 @@ export async function checkReceipt(receipt, keys, { chatId, message } = {}) {
     const { claims, key } = await open(signed, keys, RECEIPT_TYPE, RECEIPT_STRINGS);
     const paid = /** @type {ReceiptClaims} */ (claims);
     if (!couldSign(key, RECEIPTS, paid.iat)) throw new UnknownKey();
+    const about = { claims: paid, kid: key.kid };
     const isSame =
       isSameReceipt(receipt, paid) &&
       (chatId === undefined || chatId === paid.chat_id) &&
-      (!message || (await isReceiptOf(paid, message, keys)));
-    return {
-      claims: paid,
-      kid: key.kid,
-      state: !isSame ? "changed" : isTime(key.exp) ? "rotated" : "valid",
-    };
+      (!message || (await isReceiptOf(paid, message)));
+    if (!isSame) return { ...about, state: "changed" };
+    const price = message?.signature ? await signedPrice(message.signature, keys) : null;
+    if (price && !isOfPrice(paid, price)) return { ...about, state: "changed", price };
+    return { ...about, state: isTime(key.exp) ? "rotated" : "valid" };
   } catch (error) {
     return { state: failure(error) };
   }
@@ -170,23 +170,19 @@ function isSameReceipt(receipt, claims) {
   );
 }
 
-/** @param {ReceiptClaims} claims @param {SignedMessage} message @param {PublishedKey[]} keys */
-async function isReceiptOf(claims, { id, response_id: responseId, signature }, keys) {
+/** @param {ReceiptClaims} claims @param {SignedMessage} message */
+async function isReceiptOf(claims, { id, response_id: responseId, signature }) {
   const signed = signature ? await sha256(signature) : undefined;
-  if (
-    responseId !== claims.response_id ||
-    id !== claims.message_id ||
-    signed !== claims.answer_hash
-  )
-    return false;
-  const price = signature ? await signedPrice(signature, keys) : null;
-  // A receipt over zero has the currency of the delegated work.
   return (
-    !price ||
-    (price.amount === claims.amount &&
-      (claims.amount === "0" || price.currency === claims.currency))
+    responseId === claims.response_id && id === claims.message_id && signed === claims.answer_hash
   );
 }
+
+/** @param {ReceiptClaims} claims @param {{amount: string, currency: string}} price */
+const isOfPrice = (claims, price) =>
+  price.amount === claims.amount &&
+  // A receipt over zero has the currency of the delegated work.
+  (claims.amount === "0" || price.currency === claims.currency);
 
 /**
  * The price in an answer's signature; null if it cannot be verified, which the answer's own check
@@ -367,13 +363,21 @@ async function isAsSigned(claims, message) {
   const content = message.content ?? "";
   const items = message.content_items ?? [];
   const output = items.length ? items : content ? [{ type: "text", text: content }] : [];
+  return (
+    (await sha256(content)) === claims.response_hash &&
+    (await hashOf(output)) === claims.output_hash
+  );
+}
+
+/**
+ * The SHA-256 of the canonical form of a value; null without one, which no signature covers.
+ * @param {any} value
+ */
+async function hashOf(value) {
   try {
-    return (
-      (await sha256(content)) === claims.response_hash &&
-      (await sha256(canonical(output))) === claims.output_hash
-    );
+    return await sha256(canonical(value));
   } catch (error) {
-    if (error instanceof TypeError) return false;
+    if (error instanceof TypeError) return null;
     throw error;
   }
 }
@@ -393,7 +397,7 @@ async function requestOf(claims, question) {
   if (!question || !claims.request_id || question.id !== claims.request_id) return "absent";
   if (isErased(question)) return "erased";
   const { id, role = "", content, content_items: items } = question;
-  const request = canonical({ id, role, content: content ?? "", content_items: items ?? [] });
-  if ((await sha256(request)) === claims.request_hash) return "same";
+  const request = { id, role, content: content ?? "", content_items: items ?? [] };
+  if ((await hashOf(request)) === claims.request_hash) return "same";
   return question.edited_at ? "edited" : "changed";
 }

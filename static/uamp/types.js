@@ -55,6 +55,7 @@
  * @property {{amount: string, currency: string, transfer_id?: string}} [price]
  * @property {string} [status] of an incomplete answer that was paid: cancelled or failed
  * @property {string} [digital_source_type] that AI made it
+ * @property {string[]} [models] that were asked
  * @property {string} [usage_hash] of its tokens and cost; signatures of earlier servers have none
  *
  * @typedef {object} Verdict
@@ -76,6 +77,8 @@
  *
  * @typedef {object} ReceiptVerdict
  * @property {SignatureState} state
+ * @property {{amount: string, currency: string}} [price] what the agent signed, if the receipt has
+ *   a different one
  * @property {ReceiptClaims} [claims] once they are verified
  * @property {string} [kid]
  *

@@ -175,6 +175,8 @@ test("the question is compared too", async () => {
   assert.equal(await requestOf(null), "absent");
   assert.equal(await requestOf({ id: "msg_other" }), "absent");
   assert.equal(await requestOf({ content: "Wann?" }), "changed");
+  // A text without a canonical form cannot have been signed.
+  assert.equal(await requestOf({ content: "\ud800" }), "changed");
   assert.equal(await requestOf({ content: "Wann?", edited_at: 1 }), "edited");
   assert.equal(await requestOf({ content: "", deleted_at: 1 }), "erased");
 });
@@ -268,10 +270,10 @@ test("a receipt has the price that the agent signed with the answer", async () =
       document: await server.sign("receipt+jwt", { ...shown, ...named }),
     };
     const message = { id: "msg_a", response_id: "resp_1", signature };
-    assert.equal(
-      (await checkReceipt(receipt, [agent.jwk, server.jwk], { chatId: "chat_1", message })).state,
-      found,
-    );
+    const keys = [agent.jwk, server.jwk];
+    const verdict = await checkReceipt(receipt, keys, { chatId: "chat_1", message });
+    assert.equal(verdict.state, found);
+    assert.deepEqual(verdict.price, found === "changed" ? price : undefined);
     // Without the agent's key the price is not known: that is said of the answer.
     assert.equal((await checkReceipt(receipt, [server.jwk], { message })).state, "valid");
   }

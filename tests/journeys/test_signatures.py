@@ -90,6 +90,18 @@ async def shows(page: Page, state: str, text: str, request: str = "same") -> Non
     await expect(badge_of(page)).to_have_text(text)
 
 
+async def reads_what_was_signed(page: Page) -> None:
+    """Open and close the details of the newest badge by keyboard."""
+    await badge_of(page).press("Enter")
+    details = page.get_by_test_id("signature-details")
+    for text in ("exactly what the agent signed", "is the one that was answered", "Made by AI"):
+        await expect(details).to_contain_text(text)
+    await expect(details.locator("dd").first).to_have_text("echo")
+    await details.press("Escape")
+    await expect(details).to_have_count(0)
+    await expect(badge_of(page)).to_be_focused()
+
+
 async def saved_proof(page: Page, folder: Path) -> Path:
     """Download the proof of the newest answer."""
     await page.get_by_role("button", name="More actions for echo's message").last.click()
@@ -115,6 +127,7 @@ async def test_the_badge_shows_what_became_of_an_answer(
         await page.reload()
         await shows(page, "valid", "Signed")
         assert verified(await saved_proof(page, tmp_path)) == 0
+        await reads_what_was_signed(page)
 
         product.run(CHANGE.format(which='role="assistant"'))
         await page.reload()
@@ -167,5 +180,7 @@ async def test_a_receipt_is_downloaded_and_shows_a_price_that_was_changed(
         await page.reload()
         await receipt.locator("summary").click()
         await expect(badge).to_have_attribute("data-state", "changed")
-        await expect(badge).to_have_text("Receipt changed")
+        await expect(badge).to_have_text(
+            "Receipt changed. The agent signed a different price: $1.00."
+        )
         no_complaints(page)

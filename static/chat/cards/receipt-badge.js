@@ -6,11 +6,12 @@
 import { pageAt } from "../context.js";
 import { saveFile } from "../dom.js";
 import { signedMessage } from "../log/signature-badge.js";
+import { formatExact } from "../money/amounts.js";
 import { publishedKeys } from "../signature-keys.js";
 import { View, glyph } from "../view.js";
 import { html, nothing } from "../../vendor/lit/lit.js";
 import { checkReceipt, kidOf } from "../../uamp/signatures.js";
-import { gettext } from "../words.js";
+import { gettext, interpolate } from "../words.js";
 
 /**
  * @typedef {import("./receipts.js").Receipt} Receipt
@@ -100,14 +101,19 @@ class ReceiptBadge extends View {
 
   render() {
     if (!this._verdict) return nothing;
-    const { state } = this._verdict;
+    const { state, price } = this._verdict;
     const { text, icon, isBad } = STATES[state];
+    const about = price
+      ? interpolate(gettext("The agent signed a different price: %(price)s."), {
+          price: formatExact(price.amount, price.currency),
+        })
+      : "";
     const mark = html`<p
       class="mark signature ${isBad ? "is-bad" : ""}"
       data-testid="receipt-signature"
       data-state=${state}
     >
-      ${glyph(icon)}<span>${text}</span>
+      ${glyph(icon)}<span>${text}${about ? html`. ${about}` : nothing}</span>
     </p>`;
     if (!this.receipt?.document) return mark;
     return html`${mark}<button

@@ -1,15 +1,17 @@
 /**
  * The badge that says whether an answer matches its agent's signature. This browser verifies it
- * (docs/signatures.md).
+ * (docs/signatures.md). A click shows what was signed.
  */
 
+import { placeBeside } from "../actions/placing.js";
 import { pageAt } from "../context.js";
 import { publishedKeys } from "../signature-keys.js";
+import { formatExact } from "../money/amounts.js";
 import { fullTime } from "../text/time.js";
 import { View, glyph } from "../view.js";
 import { html, nothing } from "../../vendor/lit/lit.js";
 import { checkAnswer, kidOf } from "../../uamp/signatures.js";
-import { gettext, interpolate } from "../words.js";
+import { gettext } from "../words.js";
 
 /**
  * @typedef {import("../store/entry.js").Entry} Entry
@@ -82,40 +84,77 @@ const PARTS = { response: STORED_CHANGED, usage: USAGE_CHANGED };
 /** @param {Verdict} verdict */
 const lookOf = ({ state, part }) => (part ? PARTS[part] : STATES[state]);
 
-/** @param {Verdict} verdict */
-function aboutOf(verdict) {
-  const { request, claims, kid } = verdict;
-  const signed = claims
-    ? interpolate(gettext("Signed by %(agent)s, %(time)s, key %(key)s."), {
-        agent: claims.agent,
-        time: fullTime(claims.iat * 1000),
-        key: kid ?? "",
-      })
-    : "";
-  const question =
-    request === "changed"
-      ? gettext("The question isn't the one that was answered.")
-      : request === "edited"
-        ? gettext("The question was edited afterwards.")
-        : "";
-  return [lookOf(verdict).about, question, signed].filter(Boolean).join(" ");
+/** @type {Record<import("../../uamp/types.js").RequestState, string>} */
+const QUESTIONS = {
+  same: gettext("The question is the one that was answered."),
+  changed: gettext("The question isn't the one that was answered."),
+  edited: gettext("The question was edited afterwards."),
+  erased: gettext("The question has since been deleted."),
+  absent: "",
+};
+
+/**
+ * What an agent signed, for people.
+ * @param {import("../../uamp/types.js").Claims} claims
+ * @param {string} [kid]
+ * @returns {[string, unknown][]} labels and values
+ */
+function factsOf(claims, kid) {
+  const { agent, iat, price, models, digital_source_type: isByAi } = claims;
+  /** @type {[string, unknown][]} */
+  const facts = [
+    [gettext("Agent"), agent],
+    [gettext("Signed"), fullTime(iat * 1000)],
+    [gettext("Key"), html`<code>${kid}</code>`],
+  ];
+  if (models?.length) facts.push([gettext("Model"), models.join(", ")]);
+  if (price) facts.push([gettext("Price"), formatExact(price.amount, price.currency)]);
+  if (price?.transfer_id)
+    facts.push([gettext("Transfer"), html`<code>${price.transfer_id}</code>`]);
+  if (isByAi) facts.push([gettext("Origin"), gettext("Made by AI")]);
+  return facts;
 }
 
-/** The badge of a verdict. @param {Verdict} verdict */
-export function signatureMark(verdict) {
+/** What a badge means, and what was signed. @param {Verdict} verdict */
+export const signatureDetails = (verdict) => {
+  const { request, claims, kid } = verdict;
+  return html`<p>${lookOf(verdict).about}</p>
+    ${QUESTIONS[request] ? html`<p>${QUESTIONS[request]}</p>` : nothing}
+    ${
+      claims
+        ? html`<dl class="signed-facts">
+            ${factsOf(claims, kid).map(
+              ([label, value]) => html`<dt>${label}</dt>
+                <dd dir="auto">${value}</dd>`,
+            )}
+          </dl>`
+        : nothing
+    }`;
+};
+
+/**
+ * The badge of a verdict.
+ * @param {Verdict} verdict
+ * @param {(event: MouseEvent) => void} [open] shows the details
+ */
+export function signatureMark(verdict, open) {
   const isAskedOther =
     verdict.request === "changed" && (verdict.state === "valid" || verdict.state === "rotated");
   const { text, icon, isBad, isQuiet } = isAskedOther
     ? { ...STATES.changed, text: gettext("Question changed"), isQuiet: false }
     : lookOf(verdict);
-  return html`<span
+  return html`<button
+    type="button"
     class="mark signature ${isBad ? "is-bad" : ""}"
-    title=${aboutOf(verdict)}
+    title=${gettext("What was signed")}
+    aria-haspopup="dialog"
     data-testid="signature"
     data-state=${verdict.state}
     data-request=${verdict.request}
-    >${glyph(icon)}<span class=${isQuiet ? "visually-hidden" : ""}>${text}</span></span
-  >`;
+    @click=${open}
+  >
+    ${glyph(icon)}<span class=${isQuiet ? "visually-hidden" : ""}>${text}</span>
+  </button>`;
 }
 
 /** @param {Entry} entry @returns {SignedMessage} */
@@ -147,7 +186,11 @@ export const isSignable = (entry) =>
   entry.signature !== undefined;
 
 class SignatureBadge extends View {
-  static properties = { entry: { attribute: false }, _verdict: { state: true } };
+  static properties = {
+    entry: { attribute: false },
+    _verdict: { state: true },
+    _isOpen: { state: true },
+  };
 
   constructor() {
     super();
@@ -155,6 +198,7 @@ class SignatureBadge extends View {
     this.entry = undefined;
     /** @type {Verdict|null} */
     this._verdict = null;
+    this._isOpen = false;
   }
 
   /** @param {import("../../vendor/lit/lit.js").PropertyValues<SignatureBadge>} changed */
@@ -183,8 +227,49 @@ class SignatureBadge extends View {
     }
   }
 
+  /** @param {MouseEvent} event */
+  async _open({ currentTarget }) {
+    this._isOpen = true;
+    await this.updateComplete;
+    const box = /** @type {HTMLElement} */ (this.querySelector("[popover]"));
+    box.showPopover();
+    placeBeside(box, /** @type {HTMLElement} */ (currentTarget));
+    box.focus();
+  }
+
+  /** @param {KeyboardEvent} event */
+  _key(event) {
+    if (event.key !== "Escape") return;
+    // The page has its own uses for this key.
+    event.stopPropagation();
+    event.preventDefault();
+    /** @type {HTMLElement} */ (event.currentTarget).hidePopover();
+    this.querySelector("button")?.focus();
+  }
+
   render() {
-    return this._verdict ? signatureMark(this._verdict) : nothing;
+    if (!this._verdict) return nothing;
+    return html`${signatureMark(this._verdict, (event) => this._open(event))}${
+      this._isOpen ? this._details(this._verdict) : nothing
+    }`;
+  }
+
+  /** @param {Verdict} verdict */
+  _details(verdict) {
+    return html`<div
+      class="menu signed"
+      popover="auto"
+      role="dialog"
+      tabindex="-1"
+      aria-label=${gettext("What was signed")}
+      data-testid="signature-details"
+      @toggle=${(/** @type {ToggleEvent} */ { newState }) => {
+        this._isOpen = newState === "open";
+      }}
+      @keydown=${(/** @type {KeyboardEvent} */ event) => this._key(event)}
+    >
+      ${signatureDetails(verdict)}
+    </div>`;
   }
 }
 customElements.define("signature-badge", SignatureBadge);
