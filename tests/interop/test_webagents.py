@@ -27,6 +27,7 @@ def test_its_verifier_takes_our_answers(run_client: Run, settings: Settings) -> 
     assert run_client("webagents", "webagents_signature.py") == {
         "good": True,
         "with its request": True,
+        "with another request": "request_hash mismatch",
         "another text": "response_hash mismatch",
         "another key": "Signature verification failed",
     }

@@ -1,6 +1,6 @@
 /**
- * Verifies answers, receipts, heads of logs and envelopes by docs/signatures.md, docs/log-chain.md
- * and docs/envelopes.md, with the crypto of node alone: no code of this repository, and no library
+ * Verifies answers, receipts, agent cards, heads of logs and envelopes by docs/signatures.md,
+ * docs/a2a.md, docs/log-chain.md and docs/envelopes.md, with the crypto of node alone: no code of this repository, and no library
  * of Python, takes part.
  *
  * It reads a JSON array of documents from standard input, and prints an array with true or false
@@ -38,13 +38,13 @@ const ALGORITHMS = {
 const TYPES = { RS256: "rsa", ES256: "ec", EdDSA: "ed25519" };
 
 /** The header and the payload of a compact JWS that the key of its `kid` has signed. */
-function opened(jws, keys, { typ, payload, anyKey = false }) {
+function opened(jws, keys, { typ, payload, anyKey = false, more = [] }) {
   if (typeof jws !== "string") throw new Error("no JWS");
   const parts = jws.split(".");
   if (parts.length !== 3) throw new Error("no compact JWS");
   const header = JSON.parse(decoded(parts[0]).toString());
   if (!Object.hasOwn(ALGORITHMS, header.alg)) throw new Error("another algorithm");
-  if (Object.keys(header).some((name) => !["alg", "kid", "typ"].includes(name)))
+  if (Object.keys(header).some((name) => !["alg", "kid", "typ", ...more].includes(name)))
     throw new Error("another header");
   if (!(anyKey && header.typ === undefined) && header.typ !== typ)
     throw new Error("another kind of token");
@@ -97,6 +97,16 @@ const KINDS = {
         (name) => claims[name] === receipt[name],
       )
     );
+  },
+  /** An agent card of A2A 1.0, without the members that ProtoJSON leaves out. */
+  card({ card: { signatures, ...card }, keys }) {
+    const { protected: head, signature } = signatures[0];
+    const { jwk } = opened(`${head}..${signature}`, keys, {
+      typ: "JOSE",
+      payload: canonical(card),
+      more: ["jku"],
+    });
+    return jwk.uamp_owner === "cards";
   },
   /** A signed note of C2SP. */
   head({ note, keys }) {

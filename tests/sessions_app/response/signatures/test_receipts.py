@@ -6,7 +6,9 @@ import hashlib
 import json
 from typing import TYPE_CHECKING, Any
 
+import jwt
 import msgspec
+import pytest
 from click.testing import CliRunner
 
 from chat_app.log import chain
@@ -16,6 +18,7 @@ from payments_app.spending import approvals
 from tests.live_server import quick_agent
 from tests.sessions_app.billing.paid_agents import priced, rich, usd
 from tests.sessions_app.response.signatures.signed_answers import answered, history, keys_of
+from tests.uamp.signatures.node_crypto import verified_by_node
 from uamp.command_line.program import program
 from uamp.signatures import check_answer, check_receipt
 
@@ -67,6 +70,22 @@ def test_a_receipt_is_signed_for_its_answer(
     )
     assert check_receipt({**receipt, "amount": "0.24"}, keys).state == "changed"
     assert check_receipt(receipt, keys, message={**answer, "signature": "e30"}).state == "changed"
+    # By another library, and in another language.
+    header = jwt.get_unverified_header(receipt["document"])
+    key = next(key for key in keys if key["kid"] == header["kid"])
+    claims = jwt.decode(receipt["document"], jwt.PyJWK(key), algorithms=[key["alg"]])
+    assert (header["typ"], key["uamp_owner"]) == ("receipt+jwt", "receipts")
+    assert (claims["amount"], claims["transfers"]) == ("0.25", receipt["transfers"])
+    document = {
+        "kind": "receipt",
+        "receipt": receipt,
+        "message": answer,
+        "chat_id": row.chat_id,
+        "keys": keys,
+    }
+    changed = {**document, "receipt": {**receipt, "amount": "0.24"}}
+    moved = {**document, "message": {**answer, "id": "msg_other"}}
+    assert verified_by_node([document, changed, moved]) == [True, False, False]
     # In both kinds of export, and verified by the command with the published keys.
     for kind in ("ndjson", "json"):
         query = {"format": kind, "log": "true"}
@@ -174,6 +193,34 @@ def test_a_shared_page_says_whether_an_answer_is_as_it_was_signed(
     row = Message.objects.get(role="assistant")
     Message.objects.filter(pk=row.pk).update(content=f"{row.content}.")
     assert 'data-signature="changed"' in web.get(address).text
+
+
+@pytest.mark.parametrize(
+    ("change", "state"),
+    [
+        ({"name": "Dr Who"}, "changed"),
+        ({"role": "user"}, "changed"),
+        ({"signature": None}, "unsigned"),
+    ],
+    ids=["name", "role", "signature"],
+)
+def test_a_shared_page_states_what_became_of_an_answer(
+    dial: Dial, web: httpx.Client, alice: Person, change: dict[str, Any], state: str
+) -> None:
+    quick_agent("signer", "echo")
+    answered(dial, alice, "signer")
+    row = Message.objects.get(role="assistant")
+    if "signature" in change:
+        entry = ChatEvent.objects.get(type="response.done")
+        del entry.payload["signature"]
+        entry.save()
+    else:
+        Message.objects.filter(pk=row.pk).update(**change)
+    path = f"/api/v1/chats/{row.chat_id}/share-links"
+    address = web.post(path, json={}, headers=alice.headers).json()["url"]
+    assert f'data-signature="{state}"' in web.get(address).text
+    shared = web.get(address, params={"format": "json"}).json()["shared"]
+    assert shared["messages"][1]["signature"] == state
 
 
 def test_a_downloaded_receipt_is_verified_without_a_server(
