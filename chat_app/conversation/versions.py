@@ -7,7 +7,7 @@ All versions are messages of the log. `version_of` of each later version names t
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from django.db.models import OuterRef, Q, Subquery
 from django.db.models.functions import Coalesce
@@ -45,8 +45,17 @@ def current_answer(chat_id: str, message_id: str) -> CurrentAnswer:
     return CurrentAnswer(row.version_of or row.pk, row.sender_agent_id, row.response_id, row.thread)
 
 
-def check_question(chat_id: str, question_id: str | None, user_id: int | None) -> str:
-    """Return the id of a question for which a person may have the answer regenerated.
+class Question(NamedTuple):
+    """The parts of a question that an answer's signature covers."""
+
+    id: str
+    role: str
+    content: str
+    content_items: list[dict[str, Any]]
+
+
+def check_question(chat_id: str, question_id: str | None, user_id: int | None) -> Question:
+    """Return a question for which a person may have the answer regenerated.
 
     Its author and the owners of the chat may, until another question follows. Raises
     MessageNotFound, NotTheAuthor and ChatWentOn.
@@ -61,7 +70,7 @@ def check_question(chat_id: str, question_id: str | None, user_id: int | None) -
     conditions = {"thread": question.thread} if question.thread_only else {"thread_only": None}
     if rows.filter(seq__gt=question.seq, role="user", **conditions).exists():
         raise ChatWentOn
-    return question.pk
+    return Question(question.pk, question.role, question.content, question.content_items)
 
 
 def current_answers(chat_id: str, response_ids: Iterable[str]) -> list[str]:

@@ -14,7 +14,6 @@ from django.db import transaction
 from chat_app.conversation import errors, versions
 from chat_app.conversation.revisions import edit_message
 from chat_app.log import history
-from chat_app.models import Message
 from sessions_app import database
 from sessions_app.models import InboundEvent, Response
 from sessions_app.response.question import question_hash
@@ -65,17 +64,16 @@ def read_replaced(session: OpenSession, message_id: str) -> ReplacedAnswer:
 def _replaced(session: OpenSession, message_id: str) -> ReplacedAnswer:
     answer = versions.current_answer(session.chat_id, message_id)
     answered = Response.objects.filter(pk=answer.response_id, chat_id=session.chat_id)
-    question_id = versions.check_question(
+    question = versions.check_question(
         session.chat_id,
         answered.values_list("message_id", flat=True).first(),
         session.principal.user_id,
     )
-    question = Message.objects.values_list("role", "content", "content_items").get(pk=question_id)
     return ReplacedAnswer(
         first_id=answer.first_id,
         agent_id=answer.agent_id,
-        question_id=question_id,
-        question_hash=question_hash(question_id, *question),
+        question_id=question.id,
+        question_hash=question_hash(*question),
         thread=answer.thread,
     )
 

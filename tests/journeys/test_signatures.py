@@ -90,6 +90,20 @@ async def shows(page: Page, state: str, text: str, request: str = "same") -> Non
     await expect(badge_of(page)).to_have_text(text)
 
 
+async def is_marked_as_agent(page: Page) -> None:
+    """Check that people see an agent in its answer, and on its card among the members."""
+    head = page.locator(".message-head", has_text="echo").last
+    await expect(head.locator(".badge").first).to_have_text("agent")
+    panel = page.locator("members-panel")
+    if not await panel.is_visible():
+        await page.get_by_test_id("members").click()
+    await expect(panel.get_by_role("heading", name="Agents")).to_be_visible()
+    await panel.get_by_role("button", name="echo", exact=True).click()
+    card = page.get_by_test_id("profile-card")
+    await expect(card.locator(".badge", has_text="agent")).to_be_visible()
+    await page.keyboard.press("Escape")
+
+
 async def reads_what_was_signed(page: Page) -> None:
     """Open and close the details of the newest badge by keyboard."""
     await badge_of(page).press("Enter")
@@ -124,6 +138,7 @@ async def test_the_badge_shows_what_became_of_an_answer(
         await write(page, "@echo a house of wood")
         # Live, from the event that ended the answer, and again from history.
         await shows(page, "valid", "Signed")
+        await is_marked_as_agent(page)
         await page.reload()
         await shows(page, "valid", "Signed")
         assert verified(await saved_proof(page, tmp_path)) == 0

@@ -75,6 +75,8 @@ def test_a_shared_page_marks_answers(web: httpx.Client, alice: Person, chat_id: 
     assert SCHEMA not in question
     assert f'<link itemprop="digitalSourceType" href="{SCHEMA}">' in answer
     assert "itemscope" in answer.partition(">")[0]
+    badge = '<span class="badge">agent</span>'
+    assert (badge in question, badge in answer) == (False, True)
     page = web.get(response.json()["url"], params={"format": "json"}).json()["shared"]
     kinds = [(message["is_agent"], message["digital_source_type"]) for message in page["messages"]]
     assert kinds == [(False, None), (True, AI_MADE)]
