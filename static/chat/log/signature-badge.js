@@ -107,7 +107,7 @@ function factsOf(claims, kid) {
     [gettext("Signed"), fullTime(iat * 1000)],
     [gettext("Key"), html`<code>${kid}</code>`],
   ];
-  if (models?.length) facts.push([gettext("Model"), models.join(", ")]);
+  if (Array.isArray(models) && models.length) facts.push([gettext("Model"), models.join(", ")]);
   if (price) facts.push([gettext("Price"), formatExact(price.amount, price.currency)]);
   if (price?.transfer_id)
     facts.push([gettext("Transfer"), html`<code>${price.transfer_id}</code>`]);

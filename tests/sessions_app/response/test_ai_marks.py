@@ -127,8 +127,8 @@ def test_other_protocols_mark_answers(web: httpx.Client, alice: Person) -> None:
     assert finished["metadata"]["digitalSourceType"] == AI_MADE
     assert a2a.json()["result"]["task"]["metadata"]["digitalSourceType"] == AI_MADE
     assert acp.json()["result"]["_meta"]["digitalSourceType"] == AI_MADE
-    message = {"model": "signer", "max_tokens": 99, "messages": question}
-    anthropic = posted("/v1/messages", message, **{"anthropic-version": "2023-06-01"})
+    messages = {"model": "signer", "max_tokens": 99, "messages": question}
+    anthropic = posted("/v1/messages", messages, **{"anthropic-version": "2023-06-01"})
     assert anthropic.json()["digital_source_type"] == AI_MADE
     for answer in (completion, stream, response, ag_ui, a2a, acp, anthropic):
         assert answer.headers[DISCLOSURE] == "mode=machine-generated", answer.url

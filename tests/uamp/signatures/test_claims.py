@@ -49,6 +49,7 @@ ANSWER = AnswerClaims(
     status="cancelled",
     digital_source_type="http://example.org/trainedAlgorithmicMedia",
     usage_hash=sha256_of({"total_tokens": 7}),
+    models=("model-1",),
 )
 RECEIPT = ReceiptClaims(
     iss="https://chat.example",
@@ -128,6 +129,7 @@ def message(**members: Any) -> dict[str, Any]:
 # The claims that say nothing about the message itself: they are evidence, not compared.
 EVIDENCE = {
     "iss", "iat", "sub", "price", "request_hash", "request_id", "digital_source_type", "usage_hash",
+    "models",
 }  # fmt: skip
 
 

@@ -20,6 +20,7 @@ from sessions_app.models import Response
 from sessions_app.process import recovery
 from sessions_app.response.end import finish, signature
 from sessions_app.response.question import question_hash
+from signing_app import owner_keys
 from tests import factories
 from tests.client import TERMINAL, wait_until
 from tests.live_server import quick_agent
@@ -148,7 +149,7 @@ def test_a_regenerated_answer_binds_its_question(
 def test_an_answer_whose_key_could_not_be_read_at_first_is_signed(
     dial: Dial, alice: Person, monkeypatch: pytest.MonkeyPatch, failures: int
 ) -> None:
-    read, errors = signature.signing_key, [OperationalError("locked")] * failures
+    read, errors = owner_keys.signing_key, [OperationalError("locked")] * failures
 
     def failing(owner: str) -> object:
         if errors:

@@ -52,7 +52,7 @@ def test_an_answer_is_signed_and_another_library_verifies_it(
     assert (claims["sub"], claims["agent"]) == (agent.pk, "signer")
     assert (claims["jti"], claims["message_id"]) == (done["response_id"], answer.pk)
     assert claims["chat_id"] == answer.chat_id
-    assert claims["models"] == [agent.model]
+    assert claims["models"] == ["echo"]
     assert claims["output_hash"] == digest(done["response"]["output"])
     assert claims["request_id"] == question.pk
     assert claims["request_hash"] == digest(
@@ -181,7 +181,7 @@ def test_a_failed_answer_is_signed_if_it_was_paid(
 ) -> None:
     async def writer(_agent: AgentSpec, _request: LLMRequest) -> AsyncGenerator[Step, None]:
         yield Text("Once upon a time")
-        yield Fail(UPPError("The model is gone.", code=ErrorCode.INTERNAL))
+        yield Fail(UPPError("no", code=ErrorCode.CONTENT_FILTERED, provider="scripted"))
 
     settings.UAMP_CHARGE_UNFINISHED = policy
     monkeypatch.setitem(scripts.SCRIPTS, "writer", writer)
