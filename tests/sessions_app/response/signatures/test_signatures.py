@@ -181,7 +181,7 @@ def test_a_failed_answer_is_signed_if_it_was_paid(
 ) -> None:
     async def writer(_agent: AgentSpec, _request: LLMRequest) -> AsyncGenerator[Step, None]:
         yield Text("Once upon a time")
-        yield Fail(UPPError("no", code=ErrorCode.CONTENT_FILTERED, provider="scripted"))
+        yield Fail(UPPError("no", code=ErrorCode.AUTHENTICATION_FAILED, provider="scripted"))
 
     settings.UAMP_CHARGE_UNFINISHED = policy
     monkeypatch.setitem(scripts.SCRIPTS, "writer", writer)
