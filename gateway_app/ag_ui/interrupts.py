@@ -7,7 +7,7 @@ interrupt about delegated work names the other agent's response too.
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
@@ -15,6 +15,9 @@ import uamp
 from gateway_app.ag_ui.read import InterruptAnswer, invalid
 from uamp import events as ev
 from uamp.amounts import format_amount
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 APPROVAL: Final = "tool_approval"
 PAYMENT: Final = "payment_required"
@@ -96,12 +99,22 @@ def answer_of(answer: InterruptAnswer) -> tuple[str, uamp.Event]:
     if waiting and unpaid:
         if not resolved:
             return waiting, uamp.ResponseCancel(response_id=unpaid)
-        token = payload.get("token")
-        if not isinstance(token, str):
-            raise invalid("The answer to payment_required has a payload with `token`.")
-        payment = uamp.Payment(scheme="token", token=token)
-        return waiting, uamp.PaymentSubmit(response_id=unpaid, payment=payment)
+        return waiting, uamp.PaymentSubmit(response_id=unpaid, payment=_payment_of(payload))
     raise invalid("`interruptId` is not an interrupt of this server.")
+
+
+def _payment_of(payload: Mapping[str, Any]) -> uamp.Payment:
+    """Return the payment in an answer, whose members are those of UAMP (UAMP §5.15).
+
+    Raises RemoteProtocolError for anything but a payment by token.
+    """
+    try:
+        payment = msgspec.convert({"scheme": "token", **payload}, uamp.Payment)
+    except msgspec.ValidationError as error:
+        raise invalid(f"The payload of this answer is not a payment: {error}.") from None
+    if payment.scheme != "token" or payment.token is None:
+        raise invalid("The answer to payment_required has a payload with `token`.")
+    return payment
 
 
 def event_content(value: Any) -> dict[str, Any]:

@@ -31,7 +31,7 @@ from gateway_app.types.stored_response import (
 )
 from payments_app import x402
 from payments_app.money import Money
-from payments_app.x402.offers import NETWORK
+from payments_app.tokens.lookup import X402_NETWORK
 from sessions_app import database, selectors
 from sessions_app.access import rates
 from sessions_app.access.protocol_rights import check_reads_all
@@ -360,7 +360,7 @@ def stored_of(row: PastResponse, *, extension: str = "") -> StoredResponse:
         payments=tuple(
             SettledPayment(
                 transaction=payment.hold_id,
-                network=NETWORK,
+                network=X402_NETWORK,
                 asset=payment.asset,
                 amount=payment.amount,
             )

@@ -8,7 +8,7 @@ captured.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from django.db.models import BooleanField, Case, Q, Value, When
 from django.db.models.functions import Now
@@ -23,6 +23,12 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from django.db.models import QuerySet
+
+NETWORK: Final = "uamp"
+"""The network of this server's own tokens and balances."""
+X402_NETWORK: Final = "uamp:main"
+"""The same network in the form that x402 requires (CAIP-2)."""
+NETWORKS: Final = frozenset({NETWORK, X402_NETWORK})
 
 
 class TokenRefused(Exception):

@@ -6,10 +6,11 @@ the ledger takes the cost of the answer from it.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-from payments_app.money import InvalidAmount
+from payments_app.money import InvalidAmount, Money
 from payments_app.services import ReceiptConflict
 from payments_app.tokens import lookup as token_lookup
 from payments_app.x402 import exact, offers
@@ -20,9 +21,9 @@ from uamp.amounts import format_amount
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from payments_app.money import Money
-
 __all__ = ["Accepted", "PaymentNotTaken", "accept"]
+
+_INTEGER: Final = re.compile(r"[0-9]{1,18}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,6 +83,7 @@ def accept(
 
 def _token(offer: Offered, requirement: Mapping[str, Any]) -> Accepted:
     amount = offers.demanded(requirement)
+    _check_terms(offer.document, amount)
     try:
         token = token_lookup.resolve(offer.token, agent=requirement["agent"])
     except token_lookup.TokenRefused as error:
@@ -110,11 +112,62 @@ def _token(offer: Offered, requirement: Mapping[str, Any]) -> Accepted:
                 "success": True,
                 "payer": payer,
                 "transaction": token.id,
-                "network": offers.NETWORK,
+                "network": token_lookup.X402_NETWORK,
                 "amount": str(amount.amount),
             }
         ),
     )
+
+
+def _check_terms(document: Mapping[str, Any], due: Money) -> None:
+    """Refuse a payment by token whose document names other terms than those of the demand.
+
+    That is another network, another currency, or a lower amount. Raises PaymentNotTaken.
+    """
+    accepted, payload = document.get("accepted"), document.get("payload")
+    places = [place for place in (accepted, document, payload) if isinstance(place, dict)]
+    networks = [place["network"] for place in places if place.get("network") is not None]
+    assets = [
+        place[name]
+        for place in places
+        for name in ("asset", "currency")
+        if place.get(name) is not None
+    ]
+    for network in networks:
+        if not isinstance(network, str) or network not in token_lookup.NETWORKS:
+            raise PaymentNotTaken(
+                "payment_failed",
+                f"Pay on the network {token_lookup.X402_NETWORK}, not {str(network)[:40]!r}.",
+            )
+    for asset in assets:
+        if not isinstance(asset, str) or asset.upper() != due.asset:
+            raise PaymentNotTaken("payment_failed", f"Pay in {due.asset}, not {str(asset)[:40]!r}.")
+    in_units = token_lookup.X402_NETWORK in networks
+    for place in places:
+        if place.get("amount") is not None:
+            _check_amount(place["amount"], due, in_units=in_units)
+
+
+def _check_amount(value: object, due: Money, *, in_units: bool) -> None:
+    """Refuse an amount below the one that is due; raises PaymentNotTaken.
+
+    The offers of x402 have amounts in smallest units, those in `context.accepts` decimal strings
+    (`offers.requirements`); their networks tell them apart.
+    """
+    text = str(value)
+    try:
+        if in_units and _INTEGER.fullmatch(text):
+            amount = Money(int(text), due.asset)
+        else:
+            amount = Money.parse(text, due.asset)
+    except InvalidAmount as error:
+        raise PaymentNotTaken("token_invalid", f"The payment is invalid: {error}") from error
+    if amount < due:
+        raise PaymentNotTaken(
+            "payment_failed",
+            f"You offered {amount} {amount.asset}; {due} {due.asset} are due."
+            " Submit at least that.",
+        )
 
 
 def _exact(offer: Offered, requirement: Mapping[str, Any], sender: exact.Sender) -> Accepted:

@@ -15,14 +15,12 @@ import msgspec
 from django.conf import settings
 
 from payments_app.money import ASSETS, InvalidAmount, Money
+from payments_app.tokens.lookup import NETWORK, X402_NETWORK
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 VERSION: Final = 2
-NETWORK: Final = "uamp:main"
-"""The network of this server's own tokens, in the form that x402 requires (CAIP-2)."""
-SHORT_NETWORK: Final = "uamp"
 TIMEOUT_SECONDS: Final = 300
 CHAIN_SCALE: Final = 6
 """Decimal places of the stablecoin of the `exact` scheme."""
@@ -98,7 +96,7 @@ def demanded(body: Mapping[str, Any]) -> Money:
 def _by_token(amount: Money, agent: str) -> dict[str, Any]:
     return {
         "scheme": "token",
-        "network": NETWORK,
+        "network": X402_NETWORK,
         "asset": amount.asset,
         "amount": str(amount.amount),
         "payTo": agent,
@@ -141,7 +139,7 @@ def from_chain(atomic: int, asset: str) -> Money:
 
 def _in_decimals(offer: Mapping[str, Any], amount: Money) -> dict[str, Any]:
     """Return an offer in the form of the transports' text and the reference clients."""
-    network = SHORT_NETWORK if offer["scheme"] == "token" else offer["network"]
+    network = NETWORK if offer["scheme"] == "token" else offer["network"]
     return {
         **offer,
         "network": network,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from django.conf import settings
 
 from payments_app.money import Money
-from sessions_app.billing import reservations
+from payments_app.tokens import lookup as token_lookup
 from uamp import PaymentErrorCode
 from uamp import events as ev
 
@@ -24,9 +24,9 @@ LOW_BALANCE: Final = 5
 
 def required(row: PaymentRequest, agent: str) -> ev.PaymentRequired:
     """Return the event that requests a payment (UAMP §7.2)."""
-    schemes = [ev.PaymentScheme(scheme="token", network=reservations.NETWORK)]
+    schemes = [ev.PaymentScheme(scheme="token", network=token_lookup.NETWORK)]
     if row.payer_id is not None:
-        schemes.append(ev.PaymentScheme(scheme="balance", network=reservations.NETWORK))
+        schemes.append(ev.PaymentScheme(scheme="balance", network=token_lookup.NETWORK))
     extra = {"action": row.action} if row.action else None
     return ev.PaymentRequired(
         response_id=row.response_id,

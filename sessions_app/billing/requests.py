@@ -23,13 +23,7 @@ from payments_app.spending import credential_budgets
 from payments_app.tokens import lookup as token_lookup
 from sessions_app.billing import chat_budgets
 from sessions_app.billing.payers import AnswerPayment, Purchase, Source, by_token, of_token
-from sessions_app.billing.reservations import (
-    NETWORK,
-    REFUSALS,
-    held_for,
-    lock_running,
-    reserve,
-)
+from sessions_app.billing.reservations import REFUSALS, held_for, lock_running, reserve
 from sessions_app.models import PaymentRequest, Response
 from sessions_app.states import PaymentState, PaymentTrigger
 from sessions_app.tools.delegated_calls import root_chat
@@ -215,8 +209,10 @@ def _waiting_for(session: OpenSession, response_id: str | None) -> PaymentReques
 
 
 def _check_offer(payment: ev.Payment, amount: Money, source: Source) -> None:
-    if payment.network is not None and payment.network != NETWORK:
-        raise CurrencyMismatch(f"Pay on the network {NETWORK}, not {payment.network[:40]!r}.")
+    if payment.network is not None and payment.network not in token_lookup.NETWORKS:
+        raise CurrencyMismatch(
+            f"Pay on the network {token_lookup.NETWORK}, not {payment.network[:40]!r}."
+        )
     if payment.currency is not None and payment.currency.upper() != amount.asset:
         raise CurrencyMismatch(f"Pay in {amount.asset}, not {payment.currency[:40]!r}.")
     if payment.amount is None:

@@ -36,9 +36,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-NETWORK: Final = "uamp"
-"""The network of this server's own tokens and balances."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reservation:

@@ -97,7 +97,7 @@ def answers_of(sent: SentMessage, questions: Asked, *, task_id: str) -> list[Eve
         unpaid = demands[0].response_id or task_id
         if payments.is_rejected(sent.metadata):
             return [uamp.ResponseCancel(response_id=unpaid)]
-        payment = payments.submitted(sent.metadata)
+        payment = payments.submitted(sent.metadata, demands[0])
         if payment is None:
             _refuse(f"The task needs a payment: send `{payments.PAYLOAD}` in the metadata.")
         return [uamp.PaymentSubmit(response_id=unpaid, payment=payment)]

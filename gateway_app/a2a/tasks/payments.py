@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
 import uamp
@@ -26,6 +28,7 @@ _ERRORS: Final[dict[str, str]] = {
     PaymentErrorCode.TOKEN_INVALID: "INVALID_SIGNATURE",
     PaymentErrorCode.MANDATE_REVOKED: "INVALID_SIGNATURE",
 }
+_INTEGER: Final = re.compile(r"[0-9]{1,18}", re.ASCII)
 _UNPAID: Final = frozenset({ErrorCode.PAYMENT_REQUIRED, ErrorCode.PAYMENT_TIMEOUT})
 
 
@@ -64,24 +67,57 @@ def failed(code: str) -> dict[str, Any]:
     return {STATUS: "payment-failed", ERROR: error}
 
 
-def submitted(metadata: Mapping[str, Any]) -> ev.Payment | None:
+def submitted(metadata: Mapping[str, Any], demand: ev.PaymentRequired) -> ev.Payment | None:
     """Return the payment in a message's metadata; None if there is none.
 
-    Raises RemoteProtocolError for a payload that is not a payment by token.
+    It has the network, currency and amount of the offer that the client accepted, if the client
+    sends them. Raises RemoteProtocolError for a payload that is not a payment by token.
     """
     payload = metadata.get(PAYLOAD)
     if payload is None:
         return None
+    terms: Mapping[str, Any] = {}
     token = payload
     if isinstance(payload, dict):
-        inner = payload.get("payload")
+        accepted, inner = payload.get("accepted"), payload.get("payload")
+        terms = accepted if isinstance(accepted, dict) else payload
         token = inner.get("token") if isinstance(inner, dict) else payload.get("token")
-    if not isinstance(token, str) or not token:
+    if not isinstance(token, str) or not token or terms.get("scheme", "token") != "token":
         raise RemoteProtocolError(
             ErrorCode.INVALID_EVENT,
             f"`{PAYLOAD}` is a payment of the scheme token, with `payload.token`.",
         )
-    return uamp.Payment(scheme="token", token=token)
+    return uamp.Payment(
+        scheme="token",
+        token=token,
+        network=_text_of(terms, "network"),
+        currency=_text_of(terms, "asset"),
+        amount=_amount_of(terms, demand),
+    )
+
+
+def _text_of(terms: Mapping[str, Any], name: str) -> str | None:
+    value = terms.get(name)
+    if value is None or isinstance(value, str):
+        return value
+    raise RemoteProtocolError(ErrorCode.INVALID_EVENT, f"`{name}` in `{PAYLOAD}` is a string.")
+
+
+def _amount_of(terms: Mapping[str, Any], demand: ev.PaymentRequired) -> str | None:
+    """Return the amount of an accepted offer as a decimal string.
+
+    In offers of x402, amounts are integers of the smallest unit.
+    """
+    value = terms.get("amount")
+    if value is None:
+        return None
+    if not _INTEGER.fullmatch(str(value)):
+        raise RemoteProtocolError(
+            ErrorCode.INVALID_EVENT,
+            f"`amount` in `{PAYLOAD}` is a whole number of the currency's smallest units.",
+        )
+    (offer,) = (demand.requirements.extra or {})["x402"]["accepts"]
+    return format(Decimal(str(value)).scaleb(-offer["extra"]["decimals"]), "f")
 
 
 def is_rejected(metadata: Mapping[str, Any]) -> bool:

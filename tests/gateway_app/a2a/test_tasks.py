@@ -7,7 +7,6 @@ import httpx
 import pytest
 
 from agents_app.models import Agent
-from payments_app.tokens import issuance
 from sessions_app.models import Response, Session
 from tests.client import wait_until
 from tests.conftest import ServerAddress
@@ -22,7 +21,6 @@ from tests.gateway_app.a2a.calls import (
     text_of,
 )
 from tests.live_server import Person
-from tests.sessions_app.billing.paid_agents import rich, usd
 
 SEARCH = {"type": "function", "function": {"name": "search", "parameters": {"type": "object"}}}
 NOW = {"returnImmediately": True}
@@ -202,34 +200,6 @@ def test_files_arrive_and_are_shown_under_an_address_that_works(
     file_part = task["history"][0]["parts"][1]
     assert file_part["mediaType"] == "image/png"
     assert httpx.get(file_part["url"], trust_env=False).content == base64.b64decode(picture())
-
-
-def test_a_price_is_input_required_until_it_is_paid(web: httpx.Client, alice: Person) -> None:
-    rich(alice)
-    task = send(web, "paid-echo", "Hello there")
-    demand = task["status"]["message"]["metadata"]
-    assert task["status"]["state"] == "TASK_STATE_INPUT_REQUIRED"
-    assert demand["x402.payment.status"] == "payment-required"
-    (offer,) = demand["x402.payment.required"]["accepts"]
-    assert offer["scheme"] == "token"
-
-    poor = {"x402.payment.payload": {"x402Version": 2, "payload": {"token": "not.a.token"}}}
-    refused = send(web, "paid-echo", "", taskId=task["id"], metadata=poor)
-    assert refused["status"]["state"] == "TASK_STATE_INPUT_REQUIRED"
-    assert refused["status"]["message"]["metadata"]["x402.payment.error"] == "INVALID_SIGNATURE"
-
-    issued = issuance.issue(key="t", user_id=alice.user.pk, amount=usd("1"), expires_in=600)
-    payload = {"x402Version": 2, "accepted": offer, "payload": {"token": issued.token}}
-    paid = {
-        "x402.payment.status": "payment-submitted",
-        "x402.payment.payload": payload,
-    }
-    done = send(web, "paid-echo", "", taskId=task["id"], metadata=paid)
-    assert done["status"]["state"] == "TASK_STATE_COMPLETED"
-    assert text_of(done) == "Hello there"
-    (receipt,) = done["status"]["message"]["metadata"]["x402.payment.receipts"]
-    assert receipt["success"] is True
-    assert receipt["transaction"]
 
 
 def test_tasks_are_listed_in_pages(web: httpx.Client, alice: Person, bob: Person) -> None:

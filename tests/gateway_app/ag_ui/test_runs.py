@@ -6,6 +6,7 @@ import httpx
 import pytest
 
 from agents_app.models import Agent
+from payments_app.models import Hold
 from payments_app.tokens import issuance
 from sessions_app.models import Response, Session
 from tests.client import wait_until
@@ -136,6 +137,31 @@ def test_a_token_that_is_refused_leaves_the_run_to_another(
     assert text_of(events) == "Hello there"
     assert events[-1]["outcome"] == {"type": "success"}
     assert Response.objects.count() == 1
+
+
+@pytest.mark.parametrize("terms", [{"network": "evil"}, {"currency": "JPY"}, {"amount": "0.001"}])
+def test_a_payment_on_other_terms_leaves_the_run_unpaid(
+    web: httpx.Client, alice: Person, terms: dict[str, str]
+) -> None:
+    first = run(web, "paid-echo", run_input("Hello there"), alice)
+    interrupt = first[-1]["outcome"]["interrupts"][0]
+    user_id = rich(alice).user.pk
+    issued = issuance.issue(key="token", user_id=user_id, amount=usd("1"), expires_in=600)
+    due = interrupt["metadata"]["requirements"]
+
+    def resume(run_id: str, **payload: str) -> list[dict[str, Any]]:
+        payload = {"token": issued.token, **payload}
+        answer = {"interruptId": interrupt["id"], "status": "resolved", "payload": payload}
+        return run(web, "paid-echo", run_input("", run=run_id, resume=[answer]), alice)
+
+    refused = resume("r2", **terms)
+    assert refused[-1]["outcome"]["interrupts"] == [interrupt]
+    errors = [event for event in refused if event.get("name") == "payment.error"]
+    assert [error["value"]["code"] for error in errors] == ["payment_failed"]
+    assert not Hold.objects.exists()
+
+    same = {"network": "uamp", "currency": due["currency"], "amount": due["amount"]}
+    assert resume("r3", **same)[-1]["outcome"] == {"type": "success"}
 
 
 def test_a_run_may_join_a_chat(web: httpx.Client, dial: Dial, alice: Person, bob: Person) -> None:

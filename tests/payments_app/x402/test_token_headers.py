@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from x402.http.utils import decode_payment_response_header
@@ -146,6 +146,66 @@ def test_a_token_in_another_asset_is_refused() -> None:
         Money.parse("0.01", "CREDITS"), resource_url="http://x", description="", agent="echo"
     )
     assert refusal({"X-PAYMENT": token.token}, credits_wanted).code == "token_invalid"
+
+
+V2 = {"scheme": "token", "network": "uamp:main", "asset": "USD", "amount": "10000000"}
+
+
+@pytest.mark.parametrize(
+    ("document", "message"),
+    [
+        ({"scheme": "token", "network": "evil"}, "Pay on the network uamp:main, not 'evil'."),
+        ({"scheme": "token", "network": 7}, "Pay on the network uamp:main, not '7'."),
+        ({"scheme": "token", "currency": "JPY"}, "Pay in USD, not 'JPY'."),
+        ({"scheme": "token", "network": "uamp", "amount": "0.009"}, "0.009 USD; 0.01 USD are due"),
+        ({"accepted": {**V2, "network": "eip155:8453"}}, "not 'eip155:8453'."),
+        ({"accepted": V2, "network": "evil"}, "not 'evil'."),
+        ({"accepted": {**V2, "asset": "JPY"}}, "Pay in USD, not 'JPY'."),
+        ({"accepted": {**V2, "asset": ["USD"]}}, "Pay in USD"),
+        ({"accepted": {**V2, "amount": "9999999"}}, "0.009999999 USD; 0.01 USD are due"),
+        ({"accepted": {**V2, "amount": 9_999_999}}, "0.009999999 USD; 0.01 USD are due"),
+    ],
+)
+def test_a_token_on_other_terms_than_the_demand_is_refused(
+    document: dict[str, Any], message: str
+) -> None:
+    token = issue(rich())
+    header = encoded({**document, "payload": {"token": token.token}})
+    error = refusal({"X-PAYMENT": header})
+    assert error.code == "payment_failed"
+    assert message in str(error)
+
+
+@pytest.mark.parametrize("places", ["payload", "document"])
+def test_a_lower_amount_beside_a_token_is_refused(places: str) -> None:
+    token = issue(rich())
+    payload = {"token": token.token, "amount": "0.005", "currency": "USD"}
+    document = {"scheme": "token", "network": "uamp", "payload": payload}
+    if places == "document":
+        document |= {"amount": payload.pop("amount")}
+    error = refusal({"X-PAYMENT": encoded(document)})
+    assert (error.code, "0.005 USD; 0.01 USD are due" in str(error)) == ("payment_failed", True)
+
+
+@pytest.mark.parametrize("amount", ["1e3", "-1", True, {}, "0.0000000001", 10**18])
+def test_an_amount_that_is_not_an_amount_is_refused(amount: object) -> None:
+    payload = {"token": issue(rich()).token, "amount": amount}
+    header = encoded({"scheme": "token", "network": "uamp", "payload": payload})
+    assert refusal({"X-PAYMENT": header}).code == "token_invalid"
+
+
+@pytest.mark.parametrize(
+    "offer",
+    [demand()["accepts"][0], demand()["context"]["accepts"][0], {**V2, "amount": 10_000_001},
+     {"scheme": "token", "network": None, "asset": "usd"}],
+)  # fmt: skip
+def test_a_token_is_taken_on_the_terms_of_the_demand(offer: dict[str, Any]) -> None:
+    token = issue(rich())
+    payload = {"payload": {"token": token.token}}
+    for document in ({"x402Version": 2, "accepted": offer}, {"x402Version": 1, **offer}):
+        assert (
+            accepted_payment({"X-PAYMENT": encoded({**document, **payload})}).token_id == token.id
+        )
 
 
 def test_an_unknown_scheme_is_refused() -> None:
