@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from agents_app.remote.onward import CURRENCY
+from uamp.types.inline_media import decode_base64
 
 PAYMENT = "PAYMENT-SIGNATURE"
 """The header of the request that carries the payment."""
@@ -59,7 +60,7 @@ def demand_in(headers: Mapping[str, str], body: bytes) -> TokenDemand | None:
 def _documents(headers: Mapping[str, str], body: bytes) -> Iterator[dict[str, Any]]:
     """Yield the demand of the header, then that of the body."""
     try:
-        header = base64.b64decode(headers.get(_DEMAND, ""), validate=True)
+        header = decode_base64(headers.get(_DEMAND, ""))
     except ValueError:
         header = b""
     for data in (header, body):

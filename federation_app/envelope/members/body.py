@@ -65,6 +65,7 @@ def _bytes_of(body: EnvelopeBody) -> bytes:
         case "base64url":
             return decode64(body.content.rstrip("="))
         case "base64":
+            # Strictly, like the signature over it: a signed body has one spelling.
             try:
                 return base64.b64decode(body.content, validate=True)
             except (binascii.Error, ValueError):

@@ -22,6 +22,8 @@ from tests.sessions_app.turn.delegation import answer_text
 from tests.upp.wire_server import STREAM_HEAD, Exchange, serve
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import httpx
 
     from tests.conftest import ServerAddress
@@ -286,3 +288,19 @@ def test_an_offer_in_the_smallest_unit_is_read(amount: str, decimals: int, dolla
         read_demand = demand_in(headers, body)
         assert read_demand is not None
         assert (read_demand.amount, read_demand.payee) == (dollars, "dear")
+
+
+@pytest.mark.parametrize(
+    "spell",
+    [
+        lambda data: base64.urlsafe_b64encode(data).decode(),
+        lambda data: base64.urlsafe_b64encode(data).decode().rstrip("="),
+        lambda data: base64.b64encode(data).decode().rstrip("="),
+        lambda data: f" {base64.b64encode(data).decode()} ",
+    ],
+    ids=["for URLs", "for URLs without padding", "without padding", "spaced"],
+)
+def test_a_demand_is_read_in_every_spelling_of_base64(spell: Callable[[bytes], str]) -> None:
+    document = {"x402Version": 2, "accepts": [{**OFFER, "description": "ÿþ??>>."}]}
+    header = spell(json.dumps(document, ensure_ascii=False).encode())
+    assert demand_in({"PAYMENT-REQUIRED": header}, b"") is not None
