@@ -16,6 +16,7 @@ from django.db.models import Q
 from PIL import Image, UnidentifiedImageError
 
 from agents_app.conversation.history import DOCUMENT_CHARS, document_text
+from agents_app.conversation.text_weights import CHARS_PER_TOKEN, max_weight
 from agents_app.workers import connections
 from chat_app.contents.measures import UNMEASURED, MeasuringBusy, measure
 from chat_app.contents.media_types import IMAGE_FORMATS, IMAGE_MAX_PIXELS, PILLOW_FORMATS
@@ -74,13 +75,9 @@ def extent_of(data: bytes, mime_type: str, *, asker: str) -> int | None:
 
 
 def _text_tokens(data: bytes) -> int:
-    """Return a quarter of a token per ASCII character and one per other character of a text.
-
-    In UTF-16 and in broken UTF-8, a character may have fewer than three bytes.
-    """
+    """Return the most tokens that a model is expected to count for a text."""
     text = document_text(data[: _CHAR_BYTES * DOCUMENT_CHARS])[:DOCUMENT_CHARS]
-    plain = len(text.encode("ascii", "ignore"))
-    return math.ceil(plain / 4) + len(text) - plain
+    return math.ceil(max_weight(text) / CHARS_PER_TOKEN)
 
 
 def _most_tiles(data: bytes, mime_type: str) -> int:

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 import msgspec
 
 import uamp
+from agents_app.conversation.text_weights import max_weight, weight
 from sessions_app.billing.usage import added, bill, token_count
-from sessions_app.billing.weights import result_weight, sound_tokens, tokens_of, weight
+from sessions_app.billing.weights import result_weight, sound_tokens, tokens_of
 from uamp import events as ev
 
 if TYPE_CHECKING:
@@ -34,17 +35,21 @@ class Meter:
     first_input: int = 0
     # The part of it that is sound.
     first_sound: int = 0
-    # The current step's output so far by weight: text, thinking and calls.
+    # The current step's output so far by weight, usual and at most: text, thinking and calls.
     written: int = 0
+    max_written: int = 0
     # Milliseconds of sound spoken by the current step.
     spoken_ms: int = 0
     # The whole answer's output so far, by weight.
     _written: int = 0
     # Whether an inference was sent whose input is not counted yet.
     _is_sent: bool = False
-    # The weight of the ids of calls and results that the next step reads: vendors need not count
-    # them, so they are reserved and not charged.
-    _ids: int = 0
+    # The weight that the next step reserves and is not charged unless its provider counts it: the
+    # ids of calls and results, and what results weigh at most beyond their usual weight.
+    _uncharged: int = 0
+    # The tokens of input, and of sound in it, that are reserved for the current step.
+    _max_input: int = 0
+    _max_sound: int = 0
     # The tokens of the longest result of a failed call, which a new plan quotes.
     _failure: int = 0
     # Calls without a result by id, and those of them admitted and running here.
@@ -63,19 +68,28 @@ class Meter:
                 case uamp.ToolResultContent(tool_result=result):
                     self._ended(result.call_id, is_error=result.is_error)
 
-    def expect_input(self, read: uamp.UsageStats) -> None:
-        """Set the estimated input of the first step, used until its provider has counted it."""
+    def expect_input(self, read: uamp.UsageStats, *, reserved: uamp.UsageStats) -> None:
+        """Set the input of the first step, as estimated and as reserved.
+
+        It counts until the provider has counted it.
+        """
+        self.reserve_input(reserved)
         if not self.first_input:
             self.first_input = token_count(read.input_tokens)
             self.first_sound = token_count(read.audio.input_tokens) if read.audio else 0
+
+    def reserve_input(self, step: uamp.UsageStats) -> None:
+        """Set the input that is reserved for a step, until its provider has counted it."""
+        self._max_input = token_count(step.input_tokens)
+        self._max_sound = token_count(step.audio.input_tokens) if step.audio else 0
 
     def add(self, event: ev.Event) -> None:
         """Count the usage in an event of the answer; `wrote` counts its text."""
         match event:
             case ev.UsageDelta(delta=reported):
                 usage = self._counted(reported)
-                self.usage, self.written = added(self.usage, usage), 0
-                self.spoken_ms = self._ids = 0
+                self.usage = added(self.usage, usage)
+                self.written = self.max_written = self.spoken_ms = self._uncharged = 0
                 self._is_sent = False
                 self.first_input = token_count(usage.input_tokens) + token_count(
                     usage.output_tokens
@@ -126,15 +140,15 @@ class Meter:
         is_error: bool,
     ) -> None:
         """Count a result as input of the next step."""
-        read = tokens_of(result_weight(result, items))
-        self.first_input += read
-        self._ids += 2 * weight(call_id)
+        usual, at_most = (result_weight(result, items, weigh) for weigh in (weight, max_weight))
+        self.first_input += tokens_of(usual)
+        self._uncharged += 2 * max_weight(call_id) + at_most - usual
         if is_error:
-            self._failure = max(self._failure, read)
+            self._failure = max(self._failure, tokens_of(at_most))
 
     def next_step(self, first: uamp.UsageStats) -> uamp.UsageStats:
         """Return the estimated usage of the next step, which reads everything since `first`."""
-        read = self.first_input + self.prompts + tokens_of(self._ids)
+        read = self.first_input + self.prompts + tokens_of(self._uncharged)
         if self.spec.strategy == "plan":
             # Its prompts quote the steps that the model wrote, and why one has failed.
             read += self.tokens_written() + self._failure
@@ -145,6 +159,7 @@ class Meter:
         """Count output of the model, including the text of its calls."""
         weighs = weight(text)
         self.written += weighs
+        self.max_written += max_weight(text)
         self._written += weighs
 
     def _ended(self, call_id: str, *, is_error: bool) -> None:
@@ -184,22 +199,15 @@ class Meter:
         """Do not count the input of an inference that failed without any output."""
         self._is_sent = self._is_sent and self._has_output()
 
-    def used(self, ahead: int = 0) -> uamp.UsageStats | None:
-        """Return the usage so far, with an estimate for the current step.
-
-        `ahead` is the weight of the next output.
-        """
-        return added(self.usage, self._expected(ahead))
+    def used(self) -> uamp.UsageStats | None:
+        """Return the usage so far, with an estimate for the current step."""
+        if not self._has_output() and not (self._is_sent and self.first_input):
+            return self.usage
+        return added(self.usage, self._under_way())
 
     def uncounted_usage(self) -> uamp.UsageStats | None:
         """Return the estimated usage of a step that has output but has not been counted."""
         return self._under_way() if self._has_output() else None
-
-    def _expected(self, ahead: int = 0) -> uamp.UsageStats | None:
-        """Return the estimated usage of a step that was sent and has not been counted."""
-        if not self._has_output(ahead) and not (self._is_sent and self.first_input):
-            return None
-        return self._under_way(ahead)
 
     @property
     def has_spoken(self) -> bool:
@@ -207,14 +215,24 @@ class Meter:
         audio = self.usage.audio if self.usage else None
         return bool(self.spoken_ms or (audio and audio.output_tokens))
 
-    def _has_output(self, ahead: int = 0) -> bool:
-        return bool(self.written + ahead or self.spoken_ms)
+    def _has_output(self) -> bool:
+        return bool(self.written or self.spoken_ms)
 
-    def _under_way(self, ahead: int = 0) -> uamp.UsageStats:
-        spoken = sound_tokens(self.spoken_ms)
-        output = tokens_of(self.written + ahead) + spoken
+    def _under_way(self) -> uamp.UsageStats:
+        """Return the usual usage of the current step, which is charged if it is never counted."""
         # Output may follow the count of its inference.
         read, sound = (self.first_input, self.first_sound) if self._is_sent else (0, 0)
+        return self._step_usage(read, sound, self.written)
+
+    def _at_most(self, ahead: int) -> uamp.UsageStats:
+        """Return the most that the current step may have used, with the next output."""
+        read = max(self.first_input, self._max_input) if self._is_sent else 0
+        sound = max(self.first_sound, self._max_sound) if self._is_sent else 0
+        return self._step_usage(read, sound, self.max_written + ahead)
+
+    def _step_usage(self, read: int, sound: int, written: int) -> uamp.UsageStats:
+        spoken = sound_tokens(self.spoken_ms)
+        output = tokens_of(written) + spoken
         return uamp.UsageStats(
             input_tokens=read,
             output_tokens=output,
@@ -238,15 +256,15 @@ class Meter:
     ) -> Bill:
         """Return the most that the answer may cost so far, which has to be reserved.
 
-        `ahead` is the weight of the next output; `more` expected usage and additional calls of
-        `tools` are added.
+        `ahead` is the maximum weight of the next output; `more` expected usage and additional calls
+        of `tools` are added.
         """
         return bill(
             self.spec.pricing,
             self.usage,
             self.tools + (tools or Counter()),
             provider=self.spec.provider,
-            expected=added(self._expected(ahead), more),
+            expected=added(self._at_most(ahead), more),
         )
 
     def due(self) -> Bill:

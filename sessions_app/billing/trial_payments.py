@@ -21,7 +21,7 @@ from sessions_app.billing.meter import Meter
 from sessions_app.billing.payers import Purchase, Source
 from sessions_app.billing.unfinished import failed_charge, stopped_charge
 from sessions_app.billing.usage import CAUSES, Cause, reservation
-from sessions_app.billing.weights import later_prompts, step_usage
+from sessions_app.billing.weights import later_prompts, step_usage, usual_input
 from uamp import ErrorCode
 from uamp import events as ev
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from agents_app.runtime.agent_run import RunRequest
     from agents_app.selectors import AgentSpec
     from sessions_app.billing.usage import Bill
-    from uamp import ToolCallData
+    from uamp import ToolCallData, UsageStats
 
 
 class TrialPayment:
@@ -40,11 +40,8 @@ class TrialPayment:
         self._user_id = user_id
         self._spec = spec
         self._step = step_usage(spec, request)
-        self._meter = Meter(
-            spec,
-            prompts=later_prompts(spec, request),
-            first_input=self._step.input_tokens or 0,
-        )
+        self._meter = Meter(spec, prompts=later_prompts(spec, request))
+        self._meter.expect_input(usual_input(spec, request), reserved=self._step)
         self._held = Money.zero(spec.pricing.currency)
         self._covered = 0
         self._holds = 0
@@ -56,7 +53,9 @@ class TrialPayment:
 
     async def admit_step(self) -> None:
         """Reserve another step; raises AgentError."""
-        await self._need(self._bill(more=True).total)
+        step = self._meter.next_step(self._step)
+        await self._need(self._bill(step).total)
+        self._meter.reserve_input(step)
 
     async def admit_tool(self, call: ToolCallData) -> None:
         """Reserve the usage so far and a tool's price; raises AgentError."""
@@ -121,9 +120,8 @@ class TrialPayment:
         policy = settings.UAMP_CHARGE_UNFINISHED
         return failed_charge(bill, pricing, policy, is_delivered=bool(tokens), tokens=tokens)
 
-    def _bill(self, *, more: bool = False) -> Bill:
+    def _bill(self, step: UsageStats | None = None) -> Bill:
         open_tools = self._begun - self._meter.tools
-        step = self._meter.next_step(self._step) if more else None
         return self._meter.bill(more=step, tools=open_tools)
 
     async def _need(self, cost: Money) -> None:

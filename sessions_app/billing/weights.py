@@ -1,7 +1,7 @@
-"""Token estimates for text that no provider has counted yet (docs/money.md).
+"""Token estimates for what no provider has counted yet (docs/money.md).
 
-They determine the reservations for an answer and the charge for an interrupted step. The unit is a
-quarter of a token.
+Reservations for an answer use the most that a model may count, the charge for an interrupted step
+the usual number. The unit is a quarter of a token.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from django.conf import settings
 
 import uamp
 from agents_app.conversation.history import DOCUMENT_CHARS
+from agents_app.conversation.text_weights import CHARS_PER_TOKEN, max_weight, weight
 from agents_app.providers.options import speech_formats
 from agents_app.providers.output_limits import output_bound
 from agents_app.runtime.offered_tools import offered
@@ -30,7 +31,7 @@ from sessions_app.billing.media_weights import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from agents_app.runtime.agent_run import RunRequest
     from agents_app.selectors import AgentSpec
@@ -38,21 +39,17 @@ if TYPE_CHECKING:
     from sessions_app.billing.media_weights import Rates
 
     Extents = Mapping[str, Sequence[Extent]]
+    Weigh = Callable[[str], int]
 
-CHARS_PER_TOKEN: Final = 4
-"""An estimate, replaced by the provider's count once there is one.
-
-Text is weighed in quarters of a token: ASCII characters weigh one, all others four.
-"""
 LABEL_WEIGHT: Final = 200
 """The weight of the label of a medium in a model's input, without the name of its file."""
 _LABEL_FRAME: Final = 100
 """The part of it that is not the client's."""
-SPEAKER_WEIGHT: Final = len("[agent ]")
-INTERRUPTED_WEIGHT: Final = len("The call was interrupted and has no result.")
+_SPEAKER: Final = "[agent ]"
+_INTERRUPTED: Final = "The call was interrupted and has no result."
 CUT_WEIGHT: Final = 150
 """More than the notes on a document that was cut off or is not UTF-8."""
-_EXPONENT_WEIGHT: Final = 16
+_ZEROS: Final = "0" * 16
 """How much longer a number may be that was written with an exponent, such as 1e15."""
 _EXPONENT: Final = re.compile(r"\d[eE]")
 _LABEL_FIELDS: Final = ("content_id", "description", "format", "mime_type")
@@ -60,18 +57,6 @@ DOCUMENT_WEIGHT: Final = DOCUMENT_CHARS * CHARS_PER_TOKEN
 """The maximum weight of a text document, in which every character may be a token."""
 SOUND_MS_PER_TOKEN: Final = 50
 """An estimate for speech; OpenAI's models use one token per this many milliseconds."""
-
-
-def weight(text: str) -> int:
-    """Return a text's weight in quarter tokens: one per ASCII character, four per other.
-
-    Chinese, Japanese and emoji have about one token per character. This runs for every piece of a
-    running answer, so pure ASCII text is not scanned.
-    """
-    if text.isascii():
-        return len(text)
-    ascii_chars = len(text.encode("ascii", "ignore"))
-    return ascii_chars + CHARS_PER_TOKEN * (len(text) - ascii_chars)
 
 
 def tokens_of(quarters: int) -> int:
@@ -136,16 +121,20 @@ def media_tokens(spec: AgentSpec, request: RunRequest, extents: Extents) -> int:
 
 def later_prompts(spec: AgentSpec, request: RunRequest) -> int:
     """Return how many tokens of prompts a later step adds to what was read and written."""
-    return tokens_of(sum(map(weight, later_texts(spec, request))))
+    return tokens_of(sum(map(max_weight, later_texts(spec, request))))
 
 
 @dataclass(frozen=True, slots=True)
 class _MediaReading:
-    """The input of an agent's model, at its vendor's rates."""
+    """The input of an agent's model, at its vendor's highest or usual rates."""
 
     spec: AgentSpec
     extents: Extents
     rates: Rates
+
+    @property
+    def _weigh(self) -> Weigh:
+        return weight if self.rates is USUAL else max_weight
 
     def sound_usage(self, request: RunRequest, writes: int) -> uamp.AudioUsage | None:
         """Return the sound in a step, for models that speak or charge extra for sound input."""
@@ -164,11 +153,11 @@ class _MediaReading:
 
     def weight_of(self, request: RunRequest) -> int:
         """Return the approximate weight of the input that a request's first step sends."""
-        spec = self.spec
-        total = weight(spec.instructions) + weight(request.instructions or "")
-        total += sum(map(weight, first_texts(spec, request)))
+        spec, weigh = self.spec, self._weigh
+        total = weigh(spec.instructions) + weigh(request.instructions or "")
+        total += sum(map(weigh, first_texts(spec, request)))
         total += sum(map(self._message_weight, request.history))
-        return total + self._resumed_weight(request) + _offered_weight(spec, request)
+        return total + self._resumed_weight(request) + _offered_weight(spec, request, weigh)
 
     def _resumed_weight(self, request: RunRequest) -> int:
         """Return the weight of the answer so far; a checkpoint may hold more of it."""
@@ -176,87 +165,95 @@ class _MediaReading:
         if checkpoint is None:
             return total
         since = sum(map(self._item_weight, checkpoint.output_since(request.resume)))
-        return max(total, sum(map(weight, checkpoint_texts(checkpoint))) + since)
+        return max(total, sum(map(self._weigh, checkpoint_texts(checkpoint))) + since)
 
     def _message_weight(self, message: uamp.Message) -> int:
         # A message with media is sent as its items, any other as its content.
+        weigh = self._weigh
         items = sum(map(self._item_weight, message.content_items or ()))
-        calls = sum(map(_call_weight, message.tool_calls or ()))
-        named = (SPEAKER_WEIGHT + weight(message.name)) if message.name else 0
-        answered = weight(message.tool_call_id or "")
-        return max(weight(message.content or ""), items) + calls + named + answered
+        calls = sum(_call_weight(call, weigh) for call in message.tool_calls or ())
+        named = weigh(_SPEAKER + message.name) if message.name else 0
+        answered = weigh(message.tool_call_id or "")
+        return max(weigh(message.content or ""), items) + calls + named + answered
 
     def _item_weight(self, item: uamp.ContentItem) -> int:
         match item:
             case uamp.TextContent(text=text) | uamp.ThinkingContent(thinking=text):
-                return weight(text)
+                return self._weigh(text)
             case uamp.ToolCallContent(tool_call=call):
-                return _call_weight(call)
+                return _call_weight(call, self._weigh)
             case uamp.ToolResultContent(tool_result=result):
-                return weight(result.call_id) + result_weight(result.result, result.content_items)
+                about = result.result, result.content_items, self._weigh
+                return self._weigh(result.call_id) + result_weight(*about)
             case uamp.AudioContent():
                 tokens = sound_tokens_read(self.spec, item, self.extents, self.rates)
-                return _label_weight(item) + tokens * CHARS_PER_TOKEN
-        return _label_weight(item) + self._medium_weight(item)
+                return _label_weight(item, self._weigh) + tokens * CHARS_PER_TOKEN
+        return _label_weight(item, self._weigh) + self._medium_weight(item)
 
     def _medium_weight(self, item: uamp.ContentItem) -> int:
         """Return the weight of a picture or document, according to its actual bytes."""
         tokens = tokens_of_media(item, self.extents, self.rates)
         if tokens is not None:
             return tokens * CHARS_PER_TOKEN
+        is_usual = self.rates is USUAL
         texts = [
-            max(math.ceil(extent.size_bytes / 3), extent.amount) * CHARS_PER_TOKEN
+            max(min(math.ceil(extent.size_bytes / 3), DOCUMENT_CHARS), amount) * CHARS_PER_TOKEN
             for name in ids_of(item)
             for extent in self.extents.get(name, ())
             if extent.kind == "other"
+            for amount in (0 if is_usual else extent.amount,)
         ]
         if isinstance(item, uamp.FileContent):
-            texts.append(_document_weight(item))
+            if not texts or isinstance(item.file, str):
+                texts.append(_document_weight(item, is_usual=is_usual))
         elif isinstance(item, uamp.VideoContent) or not texts:
             # Models do not receive films, only their names.
             texts = [MEDIUM_TOKENS * CHARS_PER_TOKEN]
-        return min(max(texts), DOCUMENT_WEIGHT) + CUT_WEIGHT
+        return max(texts) + CUT_WEIGHT
 
 
-def _offered_weight(spec: AgentSpec, request: RunRequest) -> int:
+def _offered_weight(spec: AgentSpec, request: RunRequest, weigh: Weigh) -> int:
     total = 0
     for name, about, parameters in offered(spec, request):
-        total += weight(name) + weight(about) + _json_weight(parameters)
+        total += weigh(name) + weigh(about) + weigh(_json(parameters))
     if request.response_format is not None:
-        total += _json_weight(request.response_format)
+        total += weigh(_json(request.response_format))
     return total
 
 
-def _json_weight(value: object) -> int:
-    return weight(msgspec.json.encode(value).decode())
+def _json(value: object) -> str:
+    return msgspec.json.encode(value).decode()
 
 
-def _call_weight(call: uamp.ToolCallData) -> int:
+def _call_weight(call: uamp.ToolCallData, weigh: Weigh) -> int:
     """Return the weight of a call, as which its result may be named, or that it has none."""
-    longer = _EXPONENT_WEIGHT * len(_EXPONENT.findall(call.arguments))
-    named = weight(call.id) + 2 * weight(call.name)
-    return named + weight(call.arguments) + longer + INTERRUPTED_WEIGHT
+    longer = weigh(_ZEROS) * len(_EXPONENT.findall(call.arguments))
+    named = weigh(call.id) + 2 * weigh(call.name)
+    return named + weigh(call.arguments) + longer + weigh(_INTERRUPTED)
 
 
-def result_weight(result: str, items: Sequence[uamp.ContentItem] | None) -> int:
+def result_weight(result: str, items: Sequence[uamp.ContentItem] | None, weigh: Weigh) -> int:
     """Return the weight of a tool result, whose media the model reads only by name."""
-    return weight(result) + sum(map(_label_weight, items or ()))
+    return weigh(result) + sum(_label_weight(item, weigh) for item in items or ())
 
 
-def _label_weight(item: uamp.ContentItem) -> int:
+def _label_weight(item: uamp.ContentItem, weigh: Weigh) -> int:
     # The name of a file is also the title of its document.
-    filename = 2 * weight(item.filename) if isinstance(item, uamp.FileContent) else 0
+    filename = 2 * weigh(item.filename) if isinstance(item, uamp.FileContent) else 0
     fields = (getattr(item, name, None) for name in _LABEL_FIELDS)
-    return max(LABEL_WEIGHT, _LABEL_FRAME + sum(weight(text) for text in fields if text)) + filename
+    return max(LABEL_WEIGHT, _LABEL_FRAME + sum(weigh(text) for text in fields if text)) + filename
 
 
-def _document_weight(item: uamp.FileContent) -> int:
-    """Return a document's approximate weight: one quarter per character of base64.
+def _document_weight(item: uamp.FileContent, *, is_usual: bool) -> int:
+    """Return the weight of a document whose bytes are not measured.
 
-    Three bytes may be a Chinese character and thus a token. Stored documents are read only when the
-    answer runs; before that, only their size is known.
+    Usually three bytes are a token, which may be a Chinese character; at most every byte is one.
+    Stored documents are read only when the answer runs; before that, only their size is known.
     """
-    if isinstance(item.file, str):
-        return len(item.file)
     size = item.size_bytes
-    return DOCUMENT_WEIGHT if size is None else math.ceil(size / 3) * CHARS_PER_TOKEN
+    if isinstance(item.file, str):
+        # Base64 has four characters for three bytes.
+        size = math.ceil(len(item.file) / 4) * 3
+    if size is None:
+        return DOCUMENT_WEIGHT
+    return min((math.ceil(size / 3) if is_usual else size) * CHARS_PER_TOKEN, DOCUMENT_WEIGHT)

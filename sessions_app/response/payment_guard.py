@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final
 from django.conf import settings
 from msgspec.structs import replace as changed
 
+from agents_app.conversation.text_weights import max_weight
 from agents_app.runtime.failures import payment_is_late, unpaid
 from payments_app.money import InvalidAmount, Money
 from payments_app.spending.authorizations import CredentialBudgetReached
@@ -33,7 +34,6 @@ from sessions_app.billing.events import (
     withdrawn,
 )
 from sessions_app.billing.media_weights import media_ids, read_extents
-from sessions_app.billing.weights import sound_tokens, step_usage, usual_input, weight
 from sessions_app.response.row_state import takeover_error
 from sessions_app.states import PaymentState
 from telemetry import log_fields
@@ -72,10 +72,10 @@ class PaymentGuard:
         self._held = payment.first.amount if payment.first else Money.zero(self._asset)
         self._is_known = payment.first is not None
         self._held_at = time.monotonic()
-        self._step = step_usage(context.spec, context.request)
+        self._step = weights.step_usage(context.spec, context.request)
         self._before = Counter(self._meter.tools)
         self._pending: Counter[str] = Counter()
-        # How much of the current step's output is known to be covered, by weight.
+        # How much of the current step's output is known to be covered, by its maximum weight.
         self._covered = 0
         self._holds = self._requests = 0
         self._lock = asyncio.Lock()
@@ -102,14 +102,13 @@ class PaymentGuard:
 
     async def open(self) -> int:
         """Have the first step paid and return the most tokens of its media; raises AgentError."""
-        usual, about, of_media = self._step, (self._context.spec, self._context.request), 0
+        about, extents = (self._context.spec, self._context.request), {}
         if ids := media_ids(self._context.request.history):
             extents = await read_extents(ids, self._context.counted_as)
-            self._step, usual = step_usage(*about, extents), usual_input(*about, extents)
-            of_media = weights.media_tokens(*about, extents)
-        self._meter.expect_input(usual)
+            self._step = weights.step_usage(*about, extents)
+        self._meter.expect_input(weights.usual_input(*about, extents), reserved=self._step)
         await self._pay_first_step()
-        return of_media
+        return weights.media_tokens(*about, extents) if ids else 0
 
     async def _pay_first_step(self) -> None:
         first = self._payment.first
@@ -133,6 +132,7 @@ class PaymentGuard:
         """Let the next inference be sent once it is paid; raises AgentError."""
         step = self._meter.next_step(self._step)
         await self._need(self._cost(more=step), action="topup")
+        self._meter.reserve_input(step)
 
     async def admit_tool(self, name: str) -> None:
         """Let a tool run once its price and the usage so far are paid; raises AgentError."""
@@ -143,19 +143,19 @@ class PaymentGuard:
 
     async def wrote(self, text: str) -> None:
         """Count text that the model writes into its calls, once covered; raises AgentError."""
-        await self._cover(weight(text))
+        await self._cover(max_weight(text))
         self._meter.wrote(text)
 
     async def watch(self, output: ev.Event | str) -> None:
         """Pause the answer before it publishes text that is not covered; raises AgentError."""
         if isinstance(output, str):
-            await self._cover(weight(output))
+            await self._cover(max_weight(output))
         elif isinstance(output, ev.Thinking):
-            await self._cover(weight(output.content))
+            await self._cover(max_weight(output.content))
 
     async def spoke(self, ms: int) -> None:
         """Pause the answer before it publishes sound that is not covered; raises AgentError."""
-        spoken = sound_tokens(ms)
+        spoken = weights.sound_tokens(ms)
         sound = UsageStats(output_tokens=spoken, audio=AudioUsage(output_tokens=spoken))
         if self._cost(more=sound) > self._held:
             more = UsageStats(output_tokens=self._step.output_tokens, audio=self._step.audio)
@@ -164,7 +164,7 @@ class PaymentGuard:
     async def _cover(self, writes: int) -> None:
         if not writes:
             return
-        begun = self._meter.written
+        begun = self._meter.max_written
         if begun + writes <= self._covered:
             return
         ahead = max(writes, WATCH_WEIGHT)

@@ -15,9 +15,9 @@ from django.utils import timezone
 
 import uamp
 from agents_app.conversation.state_changes import described
+from agents_app.conversation.text_weights import max_weight
 from agents_app.tools.registry import ServerTool, ToolError, ToolOutcome
 from sessions_app import database
-from sessions_app.billing.weights import weight
 from sessions_app.models import ToolCall, ToolCallKind
 from sessions_app.records import CallAnswer
 from sessions_app.response.client_time import ClientTime
@@ -259,7 +259,8 @@ class ResponseToolBroker:
         paid = context.request.shared_state
         if paid is None or context.spec.pricing.reads_free:
             return state
-        return state if weight(described(state)) <= weight(described(paid)) else paid
+        weighs, reserved = (max_weight(described(value)) for value in (state, paid))
+        return state if weighs <= reserved else paid
 
     async def change_state(
         self, patch: Sequence[PatchOperation], *, version: int

@@ -154,12 +154,16 @@ def test_only_pictures_that_models_see_are_decoded(
     ("data", "mime_type", "tokens"),
     [
         (b"plain", "text/plain", 2),
+        (b"1,2,3", "text/csv", 5),
+        ("👍".encode() * 9, "text/plain", 36),
         ("\N{GREEK SMALL LETTER ALPHA}".encode() * 9, "application/json", 9),
-        ("\N{GREEK SMALL LETTER ALPHA}".encode("utf-16") * 9, "text/plain", 17),
-        (b"\x81" * 300_000, "text/plain", 199_964),
+        ("\N{GREEK SMALL LETTER ALPHA}".encode("utf-16") * 9, "text/plain", 33),
+        (b"\x81" * 300_000, "text/plain", 199_968),
     ],
 )
-def test_a_text_has_at_most_a_token_per_character(data: bytes, mime_type: str, tokens: int) -> None:
+def test_the_extent_of_a_text_is_what_a_model_may_count(
+    data: bytes, mime_type: str, tokens: int
+) -> None:
     assert extent(data, mime_type) == tokens
 
 
@@ -190,6 +194,17 @@ def test_pdfs_and_sounds_that_were_measured_before_are_measured_again() -> None:
     for mime_type in ("audio/mpeg", "application/pdf", "image/png"):
         Content(mime_type=mime_type, size_bytes=1, extent=1, owner_key="visitor:1").save()
     migration = import_module("chat_app.migrations.0007_measure_media_again")
+    migration.forget_extents(apps, connection.schema_editor())
+    assert list(Content.objects.exclude(extent=None).values_list("mime_type", flat=True)) == [
+        "image/png"
+    ]
+
+
+@pytest.mark.django_db
+def test_texts_that_were_measured_before_are_measured_again() -> None:
+    for mime_type in ("text/csv", "application/json", "image/png"):
+        Content(mime_type=mime_type, size_bytes=1, extent=1, owner_key="visitor:1").save()
+    migration = import_module("chat_app.migrations.0021_measure_texts_again")
     migration.forget_extents(apps, connection.schema_editor())
     assert list(Content.objects.exclude(extent=None).values_list("mime_type", flat=True)) == [
         "image/png"

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import uamp
+from agents_app.conversation.text_weights import max_weight, weight
 from agents_app.providers import scripts
 from agents_app.runtime.agent_run import RunRequest
 from agents_app.selectors import AgentSpec
-from sessions_app.billing.weights import step_usage, weight
+from sessions_app.billing.weights import step_usage
 from tests.client import TERMINAL
 from tests.sessions_app.billing.paid_agents import clean, earned, pay, priced, rich, usd
 from uap.uamp_adapter.media import DOCUMENT_CHARS
@@ -176,6 +177,28 @@ def test_a_character_that_is_not_ascii_weighs_a_token(text: str, quarters: int) 
     assert weight(text) == quarters
 
 
+@pytest.mark.parametrize(
+    ("text", "quarters"),
+    [
+        ("", 0),
+        ("Two words.\n", 14),
+        ("2026", 16),
+        ('{"a": [1]}', 34),
+        ("\x00", 4),
+        ("é漢字한“—", 24),
+        ("a漢1", 9),
+        ("က", 12),
+        ("㐀", 12),
+        ("👍", 16),
+        ("\ud83d", 12),
+        ("\u0604\u05ff\u0700", 16),
+    ],
+)
+def test_digits_marks_and_rare_characters_are_reserved_as_tokens(text: str, quarters: int) -> None:
+    assert max_weight(text) == quarters
+    assert max_weight(text) >= weight(text)
+
+
 @pytest.mark.parametrize("size", [3, 3_000, 10**9])
 def test_a_stored_document_weighs_what_chinese_of_its_size_does(size: int) -> None:
     item = uamp.FileContent(
@@ -190,6 +213,57 @@ def test_a_stored_document_weighs_what_chinese_of_its_size_does(size: int) -> No
     spec = AgentSpec(id="a", name="a", kind="hosted", provider="scripted", model="")
     characters = min(size // 3, DOCUMENT_CHARS)
     assert (step_usage(spec, request).input_tokens or 0) >= characters
+
+
+@pytest.mark.parametrize(("piece", "chars"), [("70+1", 100), ("\N{GRINNING FACE}", 25)])
+@pytest.mark.parametrize("read", ["Write", "7" * 4_000])
+def test_nothing_is_sent_that_a_vendor_may_count_beyond_what_is_held(
+    dial: Dial, alice: Person, monkeypatch: pytest.MonkeyPatch, piece: str, chars: int, read: str
+) -> None:
+    """What is reserved for input pays for no output before the vendor has counted the input."""
+
+    async def writer(_agent: AgentSpec, _request: LLMRequest) -> AsyncGenerator[Step, None]:
+        for _ in range(200):
+            yield Text(piece)
+        yield Pause(60)
+
+    monkeypatch.setitem(scripts.SCRIPTS, "writer", writer)
+    priced("paid", "writer", input_per_1k="1", output_per_1k="1")
+    client = dial(rich(alice))
+    client.create_session(agent="paid")
+    client.send("input.text", text=read)
+    client.send("response.create", response={"max_tokens": 100})
+    pay(client, client.until("payment.required")[-1])
+    frames = client.until("payment.required", *TERMINAL)
+    assert frames[-1]["type"] == "payment.required"
+    texts = [f["delta"].get("text") or "" for f in frames if f["type"] == "response.delta"]
+    assert len("".join(texts)) == chars
+    client.send("response.cancel")
+    client.until("payment.balance")
+    assert clean()
+
+
+@pytest.mark.parametrize("text", ["7" * 20_000, "{[(" * 5_000, "\N{GRINNING FACE}" * 2_000])
+def test_a_vendor_that_counts_each_digit_mark_and_byte_is_paid(
+    dial: Dial, alice: Person, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    read = len(text.encode())
+
+    async def writer(_agent: AgentSpec, _request: LLMRequest) -> AsyncGenerator[Step, None]:
+        yield Text("Read.")
+        yield Usage(TokenUsage(input_tokens=read, output_tokens=1, total_tokens=read + 1))
+
+    monkeypatch.setitem(scripts.SCRIPTS, "writer", writer)
+    agent = priced("paid", "writer", input_per_1k="1", output_per_1k="0")
+    client = dial(rich(alice, "100"))
+    client.create_session(agent="paid")
+    client.send("input.text", text=text)
+    client.send("response.create")
+    pay(client, client.until("payment.required")[-1])
+    assert client.until("payment.required", *TERMINAL)[-1]["type"] == "response.done"
+    client.until("payment.balance")
+    assert usd(earned(agent)) == usd(str(read / 1_000))
+    assert clean()
 
 
 @pytest.mark.parametrize("thinks", [False, True])

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from agents_app.conversation.text_weights import max_weight, weight
 from agents_app.providers import scripts
 from agents_app.providers.clients import close_providers
 from agents_app.runtime.agent_run import AgentError, RunRequest, run_agent
 from agents_app.selectors import AgentSpec
 from agents_app.tools.registry import ToolOutcome
 from sessions_app.billing.meter import Meter
-from sessions_app.billing.weights import later_prompts, step_usage, tokens_of, weight
+from sessions_app.billing.weights import later_prompts, step_usage, tokens_of
 from tests.agents_app.run_context import Broker, Media, as_event
 from tests.client import TERMINAL
 from tests.sessions_app.billing.paid_agents import clean, pay, priced, rich, usd
@@ -216,7 +217,7 @@ async def test_what_a_vendor_receives_later_is_reserved(
         await exchange.send(STREAM_HEAD)
         delta = {"content": answer} if isinstance(answer, str) else answer
         await exchange.chunk(choices=[{"delta": delta}])
-        wrote = tokens_of(weight(answer if isinstance(answer, str) else "look{}"))
+        wrote = tokens_of(max_weight(answer if isinstance(answer, str) else "look{}"))
         input_tokens = tokens_of(_received(exchange.body))
         await exchange.chunk(usage={"prompt_tokens": input_tokens, "completion_tokens": wrote})
         await exchange.finish("stop" if isinstance(answer, str) else "tool_calls")
@@ -226,7 +227,7 @@ async def test_what_a_vendor_receives_later_is_reserved(
         request = RunRequest(response_id="r1", history=[USER], tools=[LOOK], **of_request)
         step = step_usage(spec, request)
         meter = Meter(spec, prompts=later_prompts(spec, request))
-        meter.expect_input(step)
+        meter.expect_input(step, reserved=step)
         # Before a first usage, there is nothing but the first step.
         reserved.append(step.input_tokens or 0)
 
@@ -281,7 +282,7 @@ def _received(body: dict[str, Any]) -> int:
     form = (body.get("response_format") or {}).get("json_schema", {}).get("schema")
     schemas = [form, generation.get("responseJsonSchema")]
     return sum(
-        weight(text)
+        max_weight(text)
         for text in (
             *(text for part in spoken for text in _texts(part)),
             *(text for tool in tools for text in _tool_texts(tool)),
