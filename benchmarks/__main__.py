@@ -64,6 +64,7 @@ COMMANDS: Final = {
         "data", "the history, searches and the export of a long chat over REST, against a short one"
     ),
     "verify": Command("data", "the check of a long chat's log and signatures, and of its export"),
+    "media": Command("data", "how long the worst files take to measure, and in how much memory"),
     "idle": Command("processes", "a process without work, and sessions without work"),
     "ledger": Command("data", "operations of the ledger"),
     "streams": Command("answers", "many answers that stream at once"),

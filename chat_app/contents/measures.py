@@ -1,6 +1,7 @@
 """Measuring sounds and PDFs in a few child processes, with limits on time and memory.
 
 A file of 26 MB can keep a processor busy for seconds, and what it decodes to is not known before.
+Pictures are not measured here: only their headers and checksums are read (docs/benchmarks.md).
 The module is what the processes run; it imports neither Django nor the models.
 """
 

@@ -33,6 +33,7 @@ CHEAP: Final = {
     "idle": ["--sessions", "2"],
     "admin_lists": ["--rows", "2000"],
     "verify": ["--messages", "10", "20"],
+    "media": ["--bytes", "8000000"],
 }
 
 
