@@ -10,7 +10,15 @@ from django.db.models import Sum
 from payments_app import selectors as ledger_rows
 from payments_app import services as ledger
 from payments_app.models import Hold
-from tests.sessions_app.billing.drawn_answers import MEDIA, WORDS, Answer, counted, cut_in, stored
+from tests.sessions_app.billing.drawn_answers import (
+    MEDIA,
+    WORDS,
+    Answer,
+    counted,
+    cut_in,
+    is_continued,
+    stored,
+)
 
 if TYPE_CHECKING:
     from agents_app.models import Agent
@@ -21,8 +29,13 @@ def wrong_with(drawn: Answer, agent: Agent, response: Response) -> list[str]:
     holds = Hold.objects.filter(response_id=response.pk)
     held_amount = holds.aggregate(all=Sum("amount"))["all"] or 0
     charged = ledger_rows.balance(ledger.account_of_agent(agent.pk).id).posted.amount
-    low, high = (min(amount, held_amount) for amount in _due(drawn, response))
-    wrong = []
+    due, wrong = _due(drawn, response), []
+    if due[0] > held_amount + 2 and drawn.ending != "top-up":
+        # There, the vendor counts what is beyond any bound.
+        wrong.append(f"{due[0]} delivered, {held_amount} held")
+    if drawn.ending == "top-up in a text" and response.status != "cancelled":
+        wrong.append(f"{response.status}: no payment was demanded for the text")
+    low, high = (min(amount, held_amount) for amount in due)
     if not low - 2 <= charged <= high + 2:
         wrong.append(f"{response.status} {response.error}: {low} to {high} due, {charged} paid")
     if charged > held_amount:
@@ -34,7 +47,7 @@ def wrong_with(drawn: Answer, agent: Agent, response: Response) -> list[str]:
 
 def _due(drawn: Answer, response: Response) -> tuple[int, int]:
     """Return the least and the most that was delivered is worth."""
-    cut = cut_in(drawn)
+    cut = None if is_continued(drawn) else cut_in(drawn)
     has_called = drawn.call is not None and cut != 1
     steps = 0 if cut == 1 else 2 if has_called and cut is None else 1
     if drawn.ending == "silent client" and drawn.call == "client":
@@ -44,6 +57,8 @@ def _due(drawn: Answer, response: Response) -> tuple[int, int]:
         steps, has_called = 1, False
     input_tokens, output_tokens = counted(drawn)
     cut_chars = sum(chars for _, chars in (drawn.pieces if cut == 1 else drawn.later)) if cut else 0
+    if drawn.ending == "top-up in a text":
+        cut_chars = stored(response)
     if drawn.ending == "time-out" and cut == 2:
         # On a busy machine the time may be up before the second step says something.
         cut_chars = min(

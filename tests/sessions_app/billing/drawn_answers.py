@@ -73,6 +73,7 @@ class Answer:
     """What is drawn: prices in smallest units, what the steps say and count, and what ends them.
 
     `call` is what leads to the second step. `ends_in` is the step that `ending` cuts off.
+    `max_tokens` is what is reserved for output; the model does not keep to it.
     """
 
     per_answer: int
@@ -88,11 +89,19 @@ class Answer:
     call: str | None
     ending: str
     ends_in: int
+    max_tokens: int | None
 
 
-def _topped_up(drawn: Answer) -> Answer:
-    """Return an answer whose count is beyond what is held, where that is its ending."""
-    return replace(drawn, per_input=UNIT) if drawn.ending == "top-up" else drawn
+def _adapted(drawn: Answer) -> Answer:
+    """Return an answer that ends as it says."""
+    if drawn.ending == "top-up":
+        # Its count is beyond what is held, and nothing else is.
+        return replace(drawn, per_input=UNIT, max_tokens=None)
+    if drawn.ending == "top-up in a text":
+        return replace(drawn, per_output=UNIT, pieces=((False, 80), *drawn.pieces), max_tokens=10)
+    if drawn.ending == "killed" and not (drawn.call and drawn.later):
+        return replace(drawn, ends_in=1)
+    return drawn
 
 
 _price = st.one_of(st.just(0), st.integers(1, UNIT), st.sampled_from([1, 999, UNIT]))
@@ -111,12 +120,18 @@ answers = st.builds(
     counted=st.tuples(st.integers(1, 9_000), st.integers(1, 300)),
     call=st.sampled_from([None, "client", "server"]),
     ending=st.sampled_from(
-        ["completed", "error", "time-out", "cancel", "silent client", "killed", "top-up"]
+        [
+            "completed", "error", "time-out", "cancel", "silent client", "killed", "top-up",
+            "top-up in a text",
+        ]
     ),
     ends_in=st.integers(1, 2),
-).map(_topped_up)
+    max_tokens=st.one_of(st.none(), st.integers(1, 20)),
+).map(_adapted)  # fmt: skip
 
 _answers: dict[str, Answer] = {}
+# The agents whose answer another process goes on with.
+_taken_over: set[str] = set()
 _numbers = itertools.count(1)
 
 
@@ -126,7 +141,7 @@ async def deliver(agent: AgentSpec, request: LLMRequest) -> AsyncGenerator[Step,
     is_later = any(isinstance(message, ToolResultMessage) for message in request.messages)
     for is_thought, chars in drawn.later if is_later else drawn.pieces:
         yield Reasoning("x" * chars) if is_thought else Text("x" * chars)
-    if cut_in(drawn) == (2 if is_later else 1):
+    if cut_in(drawn) == (2 if is_later else 1) and agent.name not in _taken_over:
         if drawn.ending == "error":
             yield Fail(UPPError("It is down.", code=ErrorCode.PROVIDER_ERROR))
         yield Pause(60)
@@ -144,10 +159,16 @@ async def deliver(agent: AgentSpec, request: LLMRequest) -> AsyncGenerator[Step,
 
 def cut_in(drawn: Answer) -> int | None:
     """Return the step that is cut off; None where all steps end."""
+    if drawn.ending == "top-up in a text":
+        return 1
     if drawn.ending not in {"error", "time-out", "cancel", "killed"}:
         return None
-    # An answer whose process dies after a step goes on from its checkpoint.
-    return 1 if drawn.ending == "killed" or drawn.call is None else drawn.ends_in
+    return 1 if drawn.call is None else drawn.ends_in
+
+
+def is_continued(drawn: Answer) -> bool:
+    """Return whether an answer goes on elsewhere: its process died after its first step."""
+    return drawn.ending == "killed" and cut_in(drawn) == 2
 
 
 def counted(drawn: Answer) -> tuple[int, int]:
@@ -164,7 +185,7 @@ def play(drawn: Answer, dial: Dial) -> tuple[Agent, Response]:
     who = again(partial(person, f"asker{number}"))
     agent = again(partial(_agent, drawn, f"agent{number}"))
     again(partial(rich, who, "1000000"))
-    if drawn.ending != "top-up":
+    if not drawn.ending.startswith("top-up"):
         again(partial(approvals.approve, who.user.pk, agent.pk, usd("900000")))
     client = dial(who)
     try:
@@ -172,7 +193,8 @@ def play(drawn: Answer, dial: Dial) -> tuple[Agent, Response]:
         client.send("input.text", text="Hello")
         if drawn.medium is not None:
             client.send(f"input.{drawn.medium}", **MEDIA[drawn.medium][0])
-        client.send("response.create")
+        limit = {} if drawn.max_tokens is None else {"max_tokens": drawn.max_tokens}
+        client.send("response.create", response=limit)
         _hear(drawn, agent.name, client)
     finally:
         client.close()
@@ -195,7 +217,9 @@ def _agent(drawn: Answer, name: str) -> Agent:
     _answers[name] = drawn
     agent = priced(name, SCRIPT, **pricing)
     agent.tools = [paid_work.name]
-    if drawn.ending == "time-out" or (drawn.ending == "silent client" and drawn.call == "client"):
+    if drawn.ending in {"time-out", "top-up in a text"} or (
+        drawn.ending == "silent client" and drawn.call == "client"
+    ):
         # Less than that, and a busy machine ends an answer before the step that is to be cut off.
         agent.max_seconds = 6
     agent.save()
@@ -204,7 +228,7 @@ def _agent(drawn: Answer, name: str) -> Agent:
 
 def _hear(drawn: Answer, agent: str, client: UampClient) -> None:
     """Hear an answer to its end, and do what ends it."""
-    demands = 0
+    demands, is_unpaid = 0, False
     received = {0: 0, 1: 0, 2: 0}
     # Nothing is there to be cut off before the answer was created.
     step, pieces = 0, {0: (), 1: drawn.pieces, 2: drawn.later}
@@ -218,6 +242,7 @@ def _hear(drawn: Answer, agent: str, client: UampClient) -> None:
         if frame["type"] == "response.created":
             step = 1
         received[step] += _chars(frame)
+        assert not (is_unpaid and _chars(frame)), "text came after the demand for its payment"
         if frame["type"] == "tool.call" and drawn.ending != "silent client":
             client.send("tool.result", call_id=frame["call_id"], result="1")
         if frame["type"] == "payment.required":
@@ -226,6 +251,7 @@ def _hear(drawn: Answer, agent: str, client: UampClient) -> None:
             if demands == 1 and (frame.get("extra") or {}).get("action") != "topup":
                 client.send("payment.submit", response_id=frame["response_id"], payment=wallet)
             else:
+                is_unpaid = True
                 client.send("response.cancel")
         if "tool_call" in (frame.get("delta") or {}) or frame["type"] == "tool.call":
             step = 2
@@ -235,7 +261,9 @@ def _cut_off(drawn: Answer, agent: str, client: UampClient, chars: int) -> None:
     if drawn.ending == "cancel":
         client.send("response.cancel")
     if drawn.ending == "killed":
-        _kill(agent, chars)
+        if is_continued(drawn):
+            _taken_over.add(agent)
+        _kill(agent, chars + (sum(chars for _, chars in drawn.pieces) if cut_in(drawn) == 2 else 0))
 
 
 def _chars(frame: Frame) -> int:

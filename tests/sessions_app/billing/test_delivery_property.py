@@ -64,7 +64,7 @@ def _usual(**fields: Any) -> Answer:
         "per_answer": UNIT, "per_input": UNIT, "per_output": UNIT, "per_sound": 2 * UNIT,
         "per_call": UNIT // 2, "expected_tokens": None, "medium": "audio",
         "pieces": ((False, 40), (True, 20)), "later": ((False, 30),), "counted": (700, 20),
-        "call": "server", "ending": "completed", "ends_in": 2,
+        "call": "server", "ending": "completed", "ends_in": 2, "max_tokens": None,
     }  # fmt: skip
     return Answer(**usual | fields)
 
@@ -75,11 +75,16 @@ ENDINGS = [
     _usual(ending="time-out", call="client"),
     _usual(ending="cancel", expected_tokens=100),
     _usual(ending="silent client", call="client"),
+    _usual(ending="killed", ends_in=1),
+    _usual(ending="killed", ends_in=1, pieces=()),
     _usual(ending="killed"),
-    _usual(ending="killed", pieces=()),
+    _usual(ending="killed", call="client"),
     _usual(ending="top-up"),
+    _usual(ending="top-up in a text", per_input=0, pieces=((False, 40), (True, 40), (False, 60)),
+           max_tokens=15),
+    _usual(max_tokens=5),
     _usual(ending="error", ends_in=1, pieces=(), medium="file"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(
