@@ -19,6 +19,10 @@ from hypothesis import strategies as st
 
 from agents_app.providers import scripts
 from payments_app import services as ledger
+from sessions_app.billing import unfinished
+from sessions_app.billing.meter import Meter
+from sessions_app.response.end import writes
+from sessions_app.response.payment_guard import PaymentGuard
 from tests.journeys.paid_turns import again
 from tests.sessions_app.billing.delivered_worth import wrong_with
 from tests.sessions_app.billing.drawn_answers import (
@@ -33,10 +37,13 @@ from tests.sessions_app.billing.drawn_answers import (
 from tests.threads import thread_pool
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from concurrent.futures import ThreadPoolExecutor
 
     from pytest_django import Settings
 
+    from agents_app.pricing import Pricing
+    from sessions_app.billing.usage import Bill
     from tests.live_server import Dial
 
 EXAMPLES = int(os.environ.get("DELIVERY_EXAMPLES", "6"))
@@ -112,6 +119,50 @@ def test_what_is_charged_is_the_price_of_what_was_delivered(dial: Dial, part: in
 
         holds()
     assert again(ledger.audit).clean
+
+
+def _deliver_unpaid(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def cover(_guard: PaymentGuard, _writes: int) -> None:
+        """Show any text."""
+
+    monkeypatch.setattr(PaymentGuard, "_cover", cover)
+
+
+def _forgive_failures(monkeypatch: pytest.MonkeyPatch) -> None:
+    def charge(whole: Bill, pricing: Pricing, _policy: str, **about: Any) -> Bill:
+        return unfinished.failed_charge(whole, pricing, "none", **about)
+
+    monkeypatch.setattr(writes, "failed_charge", charge)
+
+
+def _forget_the_step_of_the_dead(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Meter, "uncounted_usage", lambda _meter: None)
+
+
+def _run_tools_for_free(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Meter, "has_price", lambda _meter, _name: False)
+
+
+@pytest.mark.parametrize(
+    ("break_it", "endings"),
+    [
+        (_deliver_unpaid, {"top-up in a text"}),
+        (_forgive_failures, {"error", "time-out"}),
+        (_forget_the_step_of_the_dead, {"killed"}),
+        (_run_tools_for_free, {"completed"}),
+    ],
+)
+@pytest.mark.usefixtures("unhurried")
+def test_what_is_not_paid_is_noticed(
+    dial: Dial,
+    monkeypatch: pytest.MonkeyPatch,
+    break_it: Callable[[pytest.MonkeyPatch], None],
+    endings: set[str],
+) -> None:
+    break_it(monkeypatch)
+    drawn = [answer for answer in ENDINGS if answer.ending in endings]
+    with thread_pool(AT_ONCE) as pool:
+        assert any(pool.map(partial(_wrong_after, dial), drawn))
 
 
 def _all_right(pool: ThreadPoolExecutor, dial: Dial, drawn: list[Answer]) -> None:
