@@ -30,6 +30,7 @@ from signing_app import owner_keys
 from tests import databases, fork_server, loaded_once, services, tiers
 from tests.distribution import in_shares
 from tests.prompt_server import PromptServer
+from tests.services import OPTIONAL_PROGRAM
 from tests.settings import WORKER
 from tests.threads import close_connections_of_loops, join_threads
 
@@ -159,8 +160,10 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
         _append("FAILED_FILE", _failure_line(report))
         _append("FAILED_TESTS_FILE", f"{report.nodeid}\n")
     elif report.skipped and isinstance(report.longrepr, tuple):
-        skips.append(report.nodeid)
-        _append("SKIPPED_FILE", f"{report.nodeid}: {report.longrepr[2]}\n")
+        reason = report.longrepr[2]
+        if OPTIONAL_PROGRAM not in reason:
+            skips.append(report.nodeid)
+        _append("SKIPPED_FILE", f"{report.nodeid}: {reason}\n")
 
 
 def pytest_collectreport(report: pytest.CollectReport) -> None:
@@ -179,7 +182,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
-# Skipped tests, in the process that receives all reports.
+# Skipped tests, in the process that receives all reports; without those of optional programs.
 skips: list[str] = []
 # The most characters of a failure's reason in the list at the end of a run.
 WHY_CHARS = 300

@@ -27,6 +27,8 @@ UVICORN = (
     "-m", "uvicorn", "uamp_project.asgi:application",
     "--http", f"{PROTOCOLS}:HttpProtocol", "--ws", f"{PROTOCOLS}:WebSocketProtocol",
 )  # fmt: skip
+OPTIONAL_PROGRAM = "an optional program is not installed"
+"""The reason of skips that are none of a missing service."""
 PORT_TIMEOUT_SECONDS = 2
 # Below the ephemeral ports of Linux (net.ipv4.ip_local_port_range).
 PORTS = range(20_000, 32_000)

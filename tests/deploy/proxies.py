@@ -105,7 +105,7 @@ def running_nginx(
 ) -> Iterator[RunningProxy]:
     """Run nginx in front of these servers until the end of the block; skip without nginx."""
     if shutil.which("nginx") is None:
-        pytest.skip("no nginx: install it")
+        pytest.skip(f"{services.OPTIONAL_PROGRAM}: nginx")
     port = services.free_port()
     path = write_nginx_files(folder, port, web=web, grpc=grpc)
     command = ("nginx", "-p", folder, "-c", path)
@@ -121,7 +121,7 @@ def running_caddy(
 ) -> Iterator[RunningProxy]:
     """Run Caddy in front of these servers until the end of the block; skip without Caddy."""
     if shutil.which("caddy") is None:
-        pytest.skip("no Caddy: install it")
+        pytest.skip(f"{services.OPTIONAL_PROGRAM}: caddy")
     port = services.free_port()
     # Other tests run at the same time: neither the port of its API nor that of http is shared.
     options = f"{{\n\tadmin off\n\thttp_port {services.free_port()}\n"

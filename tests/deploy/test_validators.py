@@ -1,7 +1,7 @@
 """The validators of the files in deploy/.
 
-They come from requirements/dev.txt or the PATH. One that is missing is a skip. `.ci/run`, which
-demands every service, installs those that are not OPTIONAL.
+They come from requirements/dev.txt or the PATH. One that is missing is a skip, also where every
+service is required: no program of the server needs them.
 """
 
 from __future__ import annotations
@@ -87,7 +87,6 @@ VALIDATORS: Final[dict[str, Callable[[Path], list[str]]]] = {
     "kubernetes-validate": kubernetes_validate,
 }
 NEEDED: Final = {"kubernetes-validate": ("helm",)}
-OPTIONAL: Final = frozenset({"systemd-analyze", "helm", "kubernetes-validate"})
 PATH: Final = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
 
 
@@ -96,20 +95,10 @@ def is_installed(name: str) -> bool:
     return all(shutil.which(program, path=PATH) for program in (name, *NEEDED.get(name, ())))
 
 
-def expected() -> list[str]:
-    """Return those to run: without missing optional ones where every service is required."""
-    requires_all = os.environ.get("REQUIRE_SERVICES") == "1"
-    return [
-        name
-        for name in VALIDATORS
-        if not requires_all or name not in OPTIONAL or is_installed(name)
-    ]
-
-
-@pytest.mark.parametrize("program", expected())
+@pytest.mark.parametrize("program", VALIDATORS)
 def test_a_validator_accepts_the_file(program: str, tmp_path: Path) -> None:
     if not is_installed(program):
-        pytest.skip(f"no {program}: install it")
+        pytest.skip(f"{services.OPTIONAL_PROGRAM}: {program}")
     done = subprocess.run(  # noqa: S603 a validator, and our own files
         [shutil.which(program, path=PATH) or program, *VALIDATORS[program](tmp_path)],
         env={**os.environ, "HOME": str(tmp_path)},
