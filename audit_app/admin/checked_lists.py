@@ -30,8 +30,7 @@ if TYPE_CHECKING:
 
     from django.contrib.admin import ModelAdmin
     from django.db.models import QuerySet
-    from django.http import HttpRequest
-    from django.http.response import HttpResponseBase
+    from django.http import HttpRequest, HttpResponse
 
     _Admin = ModelAdmin[Any]
 else:
@@ -171,14 +170,14 @@ class CheckedAdmin(_Admin):
         return CheckedList
 
     def response_action(
-        self, request: HttpRequest, queryset: QuerySet[Any]
-    ) -> HttpResponseBase | None:
+        self, request: HttpRequest, queryset: QuerySet[Any], *args: Any, **options: Any
+    ) -> HttpResponse | None:
         """Run an action of the list on those of the selected ids that a row can have."""
         post = request.POST.copy()
         chosen = post.getlist(ACTION_CHECKBOX_NAME)
         post.setlist(ACTION_CHECKBOX_NAME, [pk for pk in chosen if _is_key(self.opts.pk, pk)])
         request.POST = post  # type: ignore[assignment] # as Django itself does with a copy
-        return super().response_action(request, queryset)
+        return super().response_action(request, queryset, *args, **options)
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest) -> bool:
         """Allow only the parameters of the list's filters, and those of links to it.

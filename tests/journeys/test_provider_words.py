@@ -63,8 +63,8 @@ class PickyProvider(QuietHandler):
 
 @pytest.fixture(scope="module")
 def product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
-    folder, hosts = tmp_path_factory.mktemp("product"), {"UAMP_MODEL_ALLOW_HOSTS": "127.0.0.1:*"}
-    with running_product(folder, **hosts) as running:
+    folder = tmp_path_factory.mktemp("product")
+    with running_product(folder, UAMP_MODEL_ALLOW_HOSTS="127.0.0.1:*") as running:
         running.run(PEOPLE.format(roles=ROLES))
         running.people |= {role: {"username": role, "password": "password"} for role in ROLES}
         yield running
