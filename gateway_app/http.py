@@ -122,9 +122,9 @@ def dialect_view(
 ) -> Callable[[View], Any]:
     """Restrict a view to these methods and report its errors through the dialect's `refusal`.
 
-    With `protocol`, the credential is checked for that protocol before the body and the query are
-    read; without `takes_visitors`, a POST must carry one. Clients authenticate with a key, so the
-    view is exempt from CSRF. Addresses with NUL are refused.
+    With `protocol`, the credential is checked for that protocol first; without `takes_visitors`, a
+    POST must carry one. Addresses with NUL are refused then, before the body is read. Clients
+    authenticate with a key, so the view is exempt from CSRF.
     """
 
     def decorated(view: View) -> Any:
@@ -139,9 +139,9 @@ def dialect_view(
                 response["Allow"] = ", ".join(methods)
                 return response
             try:
-                _check_address(request, path.get("name", ""))
                 if protocol is not None:
                     await check_credential(request, protocol, takes_visitors=takes_visitors)
+                _check_address(request, path.get("name", ""))
                 return await view(request, **path)
             except PaymentDemanded as demanded:
                 return demanded.response

@@ -75,6 +75,18 @@ NOT_DOCUMENTS: Final = {
     "api/",
     "(?:v1|agents)/",
 }
+# What describes agents and messages: the view checks the key once it has looked at the address.
+LOOKED_UP_FIRST: Final = {
+    ".well-known/agent-card.json",
+    ".well-known/agent.json",
+    "agents",
+    "agents/{name}",
+    "agents/{name}/.well-known/agent-card.json",
+    "agents/{name}/.well-known/agent.json",
+    "models",
+    "agents/{name}/models",
+    "api/v1/messages/{message_id}/frames",
+}
 # An event may bring the token of its session: without a key in the header the body is read.
 TOKEN_IN_BODY: Final = {
     "events",
@@ -235,7 +247,29 @@ def test_every_method_of_json_rpc(web: httpx.Client, method: str) -> None:
 def test_a_wrong_query_comes_after_the_key(web: httpx.Client, query: str) -> None:
     for end in ("", "/input_items"):
         path = f"/responses/{IDS['response_id']}{end}{query}"
-        assert web.get(path, headers=WRONG).status_code == 401 or "%00" in query
+        assert web.get(path, headers=WRONG).status_code == 401
+
+
+def test_nul_in_a_query_comes_after_the_key(web: httpx.Client) -> None:
+    statuses = {
+        (method, route): _sent(web, method, f"{path}?after=%00", *BODIES["empty"], **WRONG)
+        for method, route, path in _requests()
+    }
+    others = {key: status for key, status in statuses.items() if status != 401}
+    assert others == dict.fromkeys([("GET", route) for route in LOOKED_UP_FIRST], 400)
+
+
+@pytest.mark.parametrize(
+    "query", [f"?{name}={value}" for name in ("token", "ticket") for value in ("%00", "uak_0_%00")]
+)
+def test_a_key_with_nul_in_the_query_is_unknown(web: httpx.Client, query: str) -> None:
+    for path in ("responses", "chat/completions", "agents/echo/a2a", "agents/echo/agui"):
+        assert _sent(web, "POST", f"{path}{query}", *BODIES["empty"]) == 401, path
+
+
+def test_nul_is_refused_with_a_right_key(web: httpx.Client, alice: Any) -> None:
+    answer = web.get(f"/responses/{IDS['response_id']}?after=%00", headers=alice.headers)
+    assert (answer.status_code, answer.json()["error"]["code"]) == (400, "invalid_text")
 
 
 def test_with_a_right_key_the_body_is_refused(web: httpx.Client, alice: Any) -> None:
