@@ -6,6 +6,7 @@ content and a forbidden one raise the same error.
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Protocol
 
 from django.contrib.auth.models import User
@@ -16,7 +17,7 @@ from chat_app.contents.quota import ContentOwner
 from chat_app.models import Content, ContentUse, Message
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Collection, Iterable, Mapping
     from datetime import datetime
     from uuid import UUID
 
@@ -159,6 +160,20 @@ def readable_own(content_id: str, *, owner: ContentOwner) -> Content | None:
     return named(content_id).filter(_owned_by(owner)).first()
 
 
+def own_or_shown(content_id: str, *, owner: ContentOwner, chat_id: str) -> Content:
+    """Return a content that an owner owns or, being a member, sees in a chat.
+
+    It may be named by its id or handle. Raises ContentNotFound.
+    """
+    owned_content = readable_own(content_id, owner=owner)
+    if owned_content is not None:
+        return owned_content
+    shown = named(content_id).filter(_readable_by(owner), uses__chat_id=chat_id).first()
+    if shown is None:
+        raise ContentNotFound
+    return shown
+
+
 def used_copy(sha256: str, *, owner: ContentOwner, mime_type: str, filename: str) -> Content | None:
     """Return the owner's oldest content with these bytes that appears in a chat.
 
@@ -208,16 +223,27 @@ def contents_of(content_ids: Collection[str]) -> dict[str, Content]:
     return {str(row.pk): row for row in Content.objects.filter(pk__in=content_ids)}
 
 
-def use(chat_id: str, used: Iterable[str], *, shown: Iterable[str] = ()) -> None:
+def use(
+    chat_id: str,
+    used: Iterable[str],
+    *,
+    shown: Iterable[str] = (),
+    sources: Mapping[UUID, str] = MappingProxyType({}),
+) -> None:
     """Let the members of a chat read the contents of one of its messages.
 
-    `shown` are those in the message itself. Contents deleted in the meantime are left out, since
-    the message must be written all the same.
+    `shown` are those in the message itself, and `sources` the chats that contents are taken from.
+    Contents deleted in the meantime are left out, since the message must be written all the same.
     """
     existing_ids = Content.objects.filter(pk__in=list(used)).values_list("pk", flat=True)
     ContentUse.objects.bulk_create(
         [
-            ContentUse(chat_id=chat_id, content_id=content_id, shown_by=0)
+            ContentUse(
+                chat_id=chat_id,
+                content_id=content_id,
+                shown_by=0,
+                source_id=sources.get(content_id),
+            )
             for content_id in existing_ids
         ],
         ignore_conflicts=True,

@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 import uuid
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from functools import partial
+from typing import TYPE_CHECKING, Final, TypeAlias
 from urllib.parse import urljoin
 
 import msgspec
@@ -24,17 +25,20 @@ from chat_app.contents.media_types import (
     InvalidMedia,
     picture_type,
 )
-from chat_app.contents.reading_rights import ContentNotFound, ContentRecord, readable
+from chat_app.contents.reading_rights import ContentNotFound, ContentRecord, own_or_shown
 from chat_app.contents.storage import discard, store
 from chat_app.contents.wave import wave_file
 from uamp.types.content import is_url
 from uamp.types.inline_media import is_data_url, media_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
     from chat_app.contents.quota import ContentOwner
     from chat_app.models import Content
+
+    Finder: TypeAlias = Callable[[str], Content]
+    """Returns the content of an id or handle; raises ContentNotFound."""
 
 
 # These formats have no header to inspect.
@@ -90,6 +94,7 @@ class _Ingestion:
     """Who owns the media, which ids the server chose, and whether they belong to a history."""
 
     owner: ContentOwner
+    find: Finder
     new_ids: Collection[str]
     reuse: bool
     is_history: bool = False
@@ -113,39 +118,41 @@ def ingest(
     items: Sequence[uamp.ContentItem],
     *,
     owner: ContentOwner,
+    find: Finder | None = None,
     new_ids: Collection[str] = (),
     reuse: bool = False,
 ) -> list[uamp.ContentItem]:
     """Store the base64 media of a message and return its items with references instead.
 
-    References to our own contents are checked for access; other URLs are kept and never fetched.
-    Media in tool results are treated the same. A content_id in `new_ids` was chosen by the server
-    and becomes the id of the stored content; any other is its owner's handle. With `reuse`, a
-    medium that the owner sent before is not stored again. Raises InvalidMedia and ContentNotFound,
-    in which case nothing of the message is stored.
+    `find` returns our own contents that the message may refer to, by default those of its owner;
+    other URLs are kept and never fetched. Media in tool results are treated the same. A content_id
+    in `new_ids` was chosen by the server and becomes the id of the stored content; any other is its
+    owner's handle. With `reuse`, a medium that the owner sent before is not stored again. Raises
+    InvalidMedia and ContentNotFound, in which case nothing of the message is stored.
     """
-    how = _Ingestion(owner=owner, new_ids=new_ids, reuse=reuse)
+    find = find or partial(own_or_shown, owner=owner, chat_id="")
+    how = _Ingestion(owner=owner, find=find, new_ids=new_ids, reuse=reuse)
     return _ingest_messages([items], how)[0]
 
 
 def ingest_history(
-    messages: Sequence[Sequence[uamp.ContentItem]], *, owner: ContentOwner
+    messages: Sequence[Sequence[uamp.ContentItem]], *, owner: ContentOwner, find: Finder
 ) -> tuple[list[list[uamp.ContentItem]], list[str]]:
     """Store the base64 media of a history as `ingest` does; return its items and content ids.
 
-    The ids are those of contents that the owner may read. Clients send their history with every
-    turn, so media sent before are not stored again, and dangling references stay as they are.
-    Raises InvalidMedia, in which case nothing of the history is stored.
+    The ids are those of contents that `find` returns. Clients send their history with every turn,
+    so media sent before are not stored again, and dangling references stay as they are. Raises
+    InvalidMedia, in which case nothing of the history is stored.
     """
-    how = _Ingestion(owner=owner, new_ids=(), reuse=True, is_history=True)
+    how = _Ingestion(owner=owner, find=find, new_ids=(), reuse=True, is_history=True)
     ingested = _ingest_messages(messages, how)
     named = {content_id for items in ingested for content_id in content_ids(items)}
-    return ingested, [content_id for content_id in named if _is_readable(content_id, owner)]
+    return ingested, [content_id for content_id in named if _may_name(content_id, find)]
 
 
-def _is_readable(content_id: str, owner: ContentOwner) -> bool:
+def _may_name(content_id: str, find: Finder) -> bool:
     try:
-        readable(content_id, owner=owner)
+        find(content_id)
     except ContentNotFound:
         return False
     return True
@@ -191,10 +198,10 @@ def _ingest_item(item: uamp.ContentItem, how: _Ingestion) -> uamp.ContentItem:
 
 
 def _checked(item: uamp.ContentItem, content_id: str, how: _Ingestion) -> uamp.ContentItem:
-    """Return an item that refers to a content that its sender may read."""
+    """Return an item that refers to a content which its sender may show."""
     is_reference = isinstance(media_of(item), uamp.MediaUrl)
     try:
-        content = readable(content_id, owner=how.owner)
+        content = how.find(content_id)
     except ContentNotFound:
         if how.is_history and is_reference:
             return item

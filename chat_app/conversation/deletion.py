@@ -21,6 +21,7 @@ import uamp
 from chat_app.contents import references
 from chat_app.conversation.errors import NotTheAuthor
 from chat_app.conversation.messages import append_act, locked_message
+from chat_app.conversation.taken_files import withdraw_taken
 from chat_app.conversation.threads import uncount_reply
 from chat_app.ids import new_event_id
 from chat_app.log.entries import lock_chats, milliseconds
@@ -229,7 +230,10 @@ def _event(deletion: MessageDeletion, message: Message) -> ev.MessageDeleted:
 
 
 def _withdraw(chat_id: str, content_ids: Iterable[str]) -> None:
-    """Revoke the members' access to contents that messages of the chat no longer show."""
+    """Revoke the members' access to contents that messages of the chat no longer show.
+
+    Chats that took them from this one lose them too.
+    """
     gone = {uuid.UUID(content_id) for content_id in content_ids}
     uses = ContentUse.objects.filter(chat_id=chat_id, content_id__in=gone)
     counted = dict(uses.values_list("content_id", "shown_by"))
@@ -243,6 +247,8 @@ def _withdraw(chat_id: str, content_ids: Iterable[str]) -> None:
     withdrawn = list(unused.values_list("content_id", flat=True))
     unused.delete()
     delete_unused(withdrawn)
+    if withdrawn:
+        transaction.on_commit(partial(withdraw_taken, withdrawn), robust=True)
 
 
 def _count(chat_id: str, content_ids: set[uuid.UUID]) -> None:

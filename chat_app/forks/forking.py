@@ -246,6 +246,8 @@ def _use_contents(chat: Chat, source: Chat, history: CopiedHistory) -> None:
             counts.update({UUID(content_id) for content_id in references.content_ids(items)})
     uses = ContentUse.objects.filter(chat=source, content_id__in=list(counts))
     ContentUse.objects.bulk_create(
-        ContentUse(chat=chat, content_id=content_id, shown_by=counts[content_id])
-        for content_id in uses.values_list("content_id", flat=True)
+        ContentUse(
+            chat=chat, content_id=content_id, shown_by=counts[content_id], source_id=taken_from
+        )
+        for content_id, taken_from in uses.values_list("content_id", "source_id")
     )

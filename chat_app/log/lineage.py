@@ -1,4 +1,4 @@
-"""The lineage of copies: which message, and which chat, a fork was copied from.
+"""The lineage of copies: which message, and which chat, a fork or a file was taken from.
 
 Forks of forks form a chain. When the rows of a chat in it go, whatever was copied from the chat
 names the chat's own original instead, so deletions and lost rights still follow the chain.
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from django.db.models import OuterRef, Subquery
 
-from chat_app.models import ChatOrigin, Message
+from chat_app.models import ChatOrigin, ContentUse, Message
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -23,6 +23,7 @@ def close_gaps(chat_ids: Collection[str]) -> None:
     A message that was written in one of them has no other original: its copies keep its id. A fork
     of a chat that is not itself a fork has no source any more.
     """
+    _close_gaps_of_files(chat_ids)
     forks = list(ChatOrigin.objects.filter(source_id__in=chat_ids).exclude(pk__in=chat_ids))
     if not forks:
         return
@@ -39,6 +40,18 @@ def close_gaps(chat_ids: Collection[str]) -> None:
     # Each pass skips one chat of the chain.
     while copies_of_them.update(copied_from=Subquery(original)):
         pass
+
+
+def _close_gaps_of_files(chat_ids: Collection[str]) -> None:
+    """Let files that were taken from chats name the chats from which these took them."""
+    taken = ContentUse.objects.filter(source_id__in=chat_ids).exclude(chat_id__in=chat_ids)
+    before = ContentUse.objects.filter(
+        chat_id=OuterRef("source_id"), content_id=OuterRef("content_id")
+    )
+    # Each pass skips one chat of the chain.
+    for _ in chat_ids:
+        if not taken.update(source=Subquery(before.values("source"))):
+            break
 
 
 def _skip(fork: ChatOrigin, source: ChatOrigin | None) -> None:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from chat_app.contents import addresses, reading_rights
+from chat_app.contents import addresses
+from chat_app.contents.quota import ContentOwner
+from chat_app.contents.reading_rights import ContentNotFound
 from chat_app.emoji import is_emoji
+from chat_app.members import origin_rights
 from chat_app.models import Chat
-
-if TYPE_CHECKING:
-    from chat_app.contents.quota import ContentOwner
 
 _COLOUR: Final = re.compile(r"#[0-9a-f]{6}")
 _PICTURE: Final = re.compile(r"content:([0-9a-f-]{36})")
@@ -18,13 +18,16 @@ PICTURES: Final = ("image/png", "image/jpeg", "image/webp", "image/gif")
 
 
 class InvalidAvatar(ValueError):
-    """The avatar is neither an emoji nor a colour nor a picture that its setter may read."""
+    """The avatar is neither an emoji nor a colour nor a picture that its setter may show there."""
 
 
-def use_avatar(chat_id: str, avatar: str, *, setter: ContentOwner) -> str | None:
+def use_avatar(
+    chat_id: str, avatar: str, *, setter_id: int, chats: frozenset[str] | None
+) -> str | None:
     """Return an avatar in its stored form, and let the members read its picture.
 
-    An empty avatar becomes None. Must run inside a transaction. Raises InvalidAvatar.
+    An empty avatar becomes None. `chats` are those of the setter's credential, None for all. Must
+    run inside a transaction. Raises InvalidAvatar.
     """
     if not avatar:
         return None
@@ -34,12 +37,13 @@ def use_avatar(chat_id: str, avatar: str, *, setter: ContentOwner) -> str | None
     if picture is None:
         raise InvalidAvatar("An avatar must be one emoji, a colour as #rrggbb, or content:<id>.")
     try:
-        content = reading_rights.readable(picture[1], owner=setter)
-    except reading_rights.ContentNotFound:
-        raise InvalidAvatar("There is no such picture, or you may not read it.") from None
+        taker = ContentOwner(user_id=setter_id, chats=chats)
+        content = origin_rights.takeable(picture[1], taker=taker, chat_id=chat_id)
+    except ContentNotFound:
+        raise InvalidAvatar("There is no such picture, or it is not yours.") from None
     if content.mime_type not in PICTURES:
         raise InvalidAvatar("The picture of a chat must be a PNG, JPEG, WebP or GIF file.")
-    reading_rights.use(chat_id, [str(content.pk)])
+    origin_rights.take(chat_id, [str(content.pk)], taken_by=setter_id)
     return f"content:{content.pk}"
 
 

@@ -15,7 +15,6 @@ import uamp
 from agents_app.rest.rights import ALL
 from agents_app.selectors import is_owned
 from agents_app.sponsorships import sponsors_of
-from chat_app.contents.quota import ContentOwner
 from chat_app.ids import new_event_id
 from chat_app.log.entries import NewEvent, append, milliseconds
 from chat_app.members.agreed_prices import prices_in
@@ -155,8 +154,7 @@ def update_chat(
             else:
                 check_right(member, right)
         before = [getattr(chat, name) for name in _STORED]
-        setter = ContentOwner(user_id=changed_by.pk, chats=rights.chats)
-        _apply(chat, change, changed_by, setter)
+        _apply(chat, change, changed_by, rights.chats)
         if [getattr(chat, name) for name in _STORED] == before:
             return chat_event(chat, by=changed_by)
         chat.save(update_fields=_STORED)
@@ -166,7 +164,7 @@ def update_chat(
 _PLAIN: Final = ("only_owners_pin", "agents_quiet", "agent_hops")
 
 
-def _apply(chat: Chat, change: ChatChange, by: User, setter: ContentOwner) -> None:
+def _apply(chat: Chat, change: ChatChange, by: User, chats: frozenset[str] | None) -> None:
     for name in _PLAIN:
         if (value := getattr(change, name)) is not None:
             setattr(chat, name, value)
@@ -175,7 +173,7 @@ def _apply(chat: Chat, change: ChatChange, by: User, setter: ContentOwner) -> No
     if change.description is not None:
         chat.description = change.description or None
     if change.avatar is not None:
-        chat.avatar = use_avatar(chat.pk, change.avatar, setter=setter)
+        chat.avatar = use_avatar(chat.pk, change.avatar, setter_id=by.pk, chats=chats)
     if change.payer is not None:
         _set_payer(chat, PayerRule(change.payer), by)
     set_budget(chat, change.budget, change.budget_period)

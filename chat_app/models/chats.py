@@ -305,10 +305,19 @@ class ContentUse(models.Model):
     chat = models.ForeignKey(Chat, models.CASCADE, related_name="content_uses")
     # How many messages of the chat show it; None if they were never counted.
     shown_by = models.IntegerField(null=True, blank=True)
+    # The chat that it was taken from, by a person who does not own it (ADR 56).
+    source = models.ForeignKey(
+        Chat, models.SET_NULL, null=True, blank=True, related_name="+", db_index=False
+    )
 
     class Meta:
         """A content is listed once per chat."""
 
+        indexes: ClassVar = [
+            models.Index(
+                fields=["source"], condition=Q(source__isnull=False), name="contents_taken"
+            )
+        ]
         constraints: ClassVar = [
             models.UniqueConstraint(fields=["content", "chat"], name="content_is_once_in_a_chat")
         ]

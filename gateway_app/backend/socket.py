@@ -192,7 +192,7 @@ class ForeignDialect(SocketDialect, ABC):
         Raises RemoteProtocolError if the caller's storage is full.
         """
         item = uamp.AudioContent(audio=audio, format="wav")
-        keep = partial(store_media, [item], self.connection.principal, reuse=True)
+        keep = partial(store_media, [item], self.connection.principal, chat_id="", reuse=True)
         asker = self.connection.principal.counted_as
         (content,) = await database.run_long(asker, keep)
         medium = uamp.media_of(content)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 import msgspec
 
 import uamp
 from chat_app.contents import media_types, quota, reading_rights, references
+from chat_app.members.origin_rights import takeable
 from sessions_app import database
 from uamp import ErrorCode, RemoteProtocolError
 from uamp.types.inline_media import is_data_url
@@ -49,31 +51,47 @@ def store_media(
     items: Sequence[uamp.ContentItem],
     principal: Principal,
     *,
+    chat_id: str,
     new_ids: Collection[str] = (),
     reuse: bool = False,
 ) -> tuple[uamp.ContentItem, ...]:
-    """Store the media that a client sent and return items that refer to them.
+    """Store the media of a client's message and return items that refer to them.
 
     `new_ids` are content ids chosen by the server; the stored content keeps them. With `reuse`,
     media that the client sent before are not stored again. Raises RemoteProtocolError:
     invalid_media, quota_exceeded, content_not_found.
     """
+    owner = _owner(principal)
+    find = partial(takeable, taker=owner, chat_id=chat_id)
     with _media_errors():
-        return tuple(
-            references.ingest(items, owner=_owner(principal), new_ids=new_ids, reuse=reuse)
-        )
+        return tuple(references.ingest(items, owner=owner, find=find, new_ids=new_ids, reuse=reuse))
+
+
+def store_output(
+    items: Sequence[uamp.ContentItem], principal: Principal, *, chat_id: str
+) -> tuple[uamp.ContentItem, ...]:
+    """Store the media that a client adds to an answer; return items that refer to them.
+
+    Like an agent, it takes no file of others out of another chat. Raises like `store_media`.
+    """
+    owner = _owner(principal)
+    find = partial(reading_rights.own_or_shown, owner=owner, chat_id=chat_id)
+    with _media_errors():
+        return tuple(references.ingest(items, owner=owner, find=find))
 
 
 def store_history(
-    messages: Sequence[uamp.Message], principal: Principal
+    messages: Sequence[uamp.Message], principal: Principal, *, chat_id: str
 ) -> tuple[list[uamp.Message], list[str]]:
     """Store the media of a history; return its messages and the ids of their contents.
 
     Raises RemoteProtocolError: invalid_media, quota_exceeded.
     """
+    owner = _owner(principal)
+    find = partial(takeable, taker=owner, chat_id=chat_id)
     with _media_errors():
         items, content_ids = references.ingest_history(
-            [message.content_items or () for message in messages], owner=_owner(principal)
+            [message.content_items or () for message in messages], owner=owner, find=find
         )
     stored = [
         msgspec.structs.replace(message, content_items=tuple(of_message) or None)
@@ -82,11 +100,11 @@ def store_history(
     return stored, content_ids
 
 
-def check_readable(content_ids: Iterable[str], principal: Principal) -> None:
-    """Raise RemoteProtocolError content_not_found for a content that a client may not read."""
+def check_takeable(content_ids: Iterable[str], principal: Principal, *, chat_id: str) -> None:
+    """Raise RemoteProtocolError content_not_found for a file that a client may not show there."""
     with _media_errors():
         for content_id in content_ids:
-            reading_rights.readable(content_id, owner=_owner(principal))
+            takeable(content_id, taker=_owner(principal), chat_id=chat_id)
 
 
 def _owner(principal: Principal) -> quota.ContentOwner:

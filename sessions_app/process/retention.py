@@ -20,7 +20,7 @@ from django.utils import timezone
 
 from chat_app import repeats
 from chat_app.contents import uploads
-from chat_app.conversation import deletion
+from chat_app.conversation import deletion, taken_files
 from chat_app.link_cards import cards as link_cards
 from chat_app.log import retention as chats
 from chat_app.push import deliveries as pushes
@@ -84,6 +84,7 @@ def sweep(*, limit: int = BATCH) -> int:
     deleted += link_cards.forget_old(now, limit=limit)
     deleted += pushes.forget_old(now, limit=limit)
     deleted += deletion.delete_left_copies(-(-limit // 10))
+    deleted += taken_files.withdraw_left(-(-limit // 10))
     deleted += sum(delete_old(limit) for delete_old in _others)
     expired = BrowserSession.objects.filter(expire_date__lt=now).order_by("expire_date")
     deleted += _delete(
@@ -168,5 +169,6 @@ def delete_private(rows: QuerySet[Any], *, keeps_pools: bool = True) -> int:
         Response.objects.filter(pk__in=paid).update(text="", output=[], request={})
         Session.objects.filter(chat_id__in=charged).delete()
         deletion.finish_copies(chosen)
+        taken_files.finish_taken(chosen)
         chats.empty_chats(charged)
         return len(charged) + chats.delete_chats(sorted(chosen - charged))

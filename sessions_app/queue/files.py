@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import uamp
 from chat_app.contents.quota import ContentOwner
-from chat_app.contents.reading_rights import ContentNotFound, readable
+from chat_app.contents.reading_rights import ContentNotFound
+from chat_app.members.origin_rights import takeable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -38,7 +39,7 @@ def named_contents(inputs: Sequence[dict[str, Any]]) -> Iterator[tuple[str | Non
 
 
 def files_of(row: QueuedTurn) -> list[QueuedFile]:
-    """Return the files of a queued message that its credential may still read, in order."""
+    """Return the files of a queued message that its credential may still show, in order."""
     owner = ContentOwner(
         user_id=row.user_id, chats=None if row.chats is None else frozenset(row.chats)
     )
@@ -47,7 +48,8 @@ def files_of(row: QueuedTurn) -> list[QueuedFile]:
         if content_id is None:
             continue
         try:
-            files.append(QueuedFile(readable(content_id, owner=owner), description))
+            content = takeable(content_id, taker=owner, chat_id=row.chat_id)
         except ContentNotFound:
             continue
+        files.append(QueuedFile(content, description))
     return files

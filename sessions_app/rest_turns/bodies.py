@@ -10,8 +10,9 @@ from django.conf import settings
 from rest_framework import serializers
 
 from agents_app.rest.strict import StrictSerializer
-from chat_app.contents import reading_rights
+from chat_app.contents.reading_rights import ContentNotFound
 from chat_app.contents.references import item_of
+from chat_app.members.origin_rights import takeable
 from sessions_app.rest_turns.waiting import SECONDS_MAX
 
 if TYPE_CHECKING:
@@ -134,26 +135,30 @@ class ToolResultSerializer(StrictSerializer):
     is_error = serializers.BooleanField(required=False, default=False)
 
 
-def input_events(body: Mapping[str, Any], *, sender: ContentOwner) -> list[dict[str, Any]]:
-    """Return the inputs of a message; raises ValidationError for files of others.
+def input_events(
+    body: Mapping[str, Any], *, sender: ContentOwner, chat_id: str
+) -> list[dict[str, Any]]:
+    """Return the inputs of a message to a chat; raises ValidationError for files of others.
 
-    The first input carries the message being replied to, and the thread.
+    A new chat has no id yet. The first input carries the message being replied to, and the thread.
     """
     events: list[dict[str, Any]] = []
     if body.get("content", "").strip():
         events.append({"type": "input.text", "text": body["content"]})
     for place, content_id in enumerate(body.get("attachments", ())):
-        events.append(_input_of(content_id, place, sender))
+        events.append(_input_of(content_id, place, sender, chat_id))
     for name in ("reply_to", "thread", "also_in_chat"):
         if name in body:
             events[0][name] = body[name]
     return [{"event_id": uuid.uuid4().hex, **event} for event in events]
 
 
-def _input_of(content_id: uuid.UUID, place: int, sender: ContentOwner) -> dict[str, Any]:
+def _input_of(
+    content_id: uuid.UUID, place: int, sender: ContentOwner, chat_id: str
+) -> dict[str, Any]:
     try:
-        content = reading_rights.readable(str(content_id), owner=sender)
-    except reading_rights.ContentNotFound as error:
+        content = takeable(str(content_id), taker=sender, chat_id=chat_id)
+    except ContentNotFound as error:
         raise serializers.ValidationError(
             {"attachments": {str(place): "There is no such file, or it is not yours."}}
         ) from error

@@ -131,7 +131,7 @@ class SentMessagesView(MessagesView):
         body.is_valid(raise_exception=True)
         values: dict[str, Any] = body.validated_data
         key = key_of(request)
-        inputs = input_events(values, sender=sender_of(request))
+        inputs = input_events(values, sender=sender_of(request), chat_id=chat_id)
         create = {"type": "response.create", "queue": values.get("queue", False)}
         if "agents" in values:
             create["agents"] = values["agents"]

@@ -118,7 +118,8 @@ class ResponsesView(RestView):
             session = RestSession(agent=agent, name=f"{TRANSPORT}-{digest[:40]}")
         else:
             session = RestSession(agent=agent)
-        inputs = input_events(values, sender=sender_of(request))
+        sender, chat_id = sender_of(request), values.get("chat", "")
+        inputs = input_events(values, sender=sender, chat_id=chat_id)
         create: dict[str, Any] = {"type": "response.create", "queue": values.get("queue", False)}
         for name in ("response", "response_format"):
             if name in values:

@@ -18,7 +18,7 @@ from chat_app.conversation.threads import count_reply
 from chat_app.conversation.versions import replace_versions
 from chat_app.log import entries
 from chat_app.log.entries import Append
-from chat_app.members import membership
+from chat_app.members import membership, origin_rights
 from chat_app.members.mentions import keep_mentions
 from sessions_app.billing import continued_answers
 from sessions_app.billing.reservations import reserve_all, settle_all
@@ -183,7 +183,9 @@ def use_inputs(start: Start, first_seq: int) -> None:
     """
     if start.content_ids:
         shown_ids = content_ids(start.message.content_items) if start.message else ()
-        reading_rights.use(start.chat_id, start.content_ids, shown=shown_ids)
+        origin_rights.take(
+            start.chat_id, start.content_ids, taken_by=start.user_id, shown=shown_ids
+        )
     if start.pending_input_ids:
         consume_inputs(start.pending_input_ids, at=start.at, outcome=_outcome(start, first_seq))
     if start.continued is not None and start.responses:

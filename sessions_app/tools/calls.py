@@ -20,7 +20,7 @@ import uamp
 from chat_app.contents import storage
 from chat_app.contents.references import content_ids
 from payments_app.selectors import with_money
-from sessions_app.inputs.media import store_media
+from sessions_app.inputs.media import store_output
 from sessions_app.models import Response, Session, ToolCall, ToolCallKind
 from sessions_app.states import REPORTED, ToolCallState, ToolCallTrigger
 from sessions_app.tools.approvals import asker_id, unknown_call
@@ -148,7 +148,7 @@ def record_tool_result(session: OpenSession, result: ev.ToolResult) -> tuple[str
     items: Sequence[uamp.ContentItem] = ()
     if result.content_items and row is not None and row.status == ToolCallState.WAITING:
         # Before the transaction, because it may take a minute.
-        items = store_media(result.content_items, session.principal)
+        items = store_output(result.content_items, session.principal, chat_id=session.chat_id)
     try:
         row = _recorded(rows, result, items)
     except BaseException:

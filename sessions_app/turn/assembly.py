@@ -130,7 +130,8 @@ async def store_files(request: TurnRequest, turn: AssembledTurn) -> AssembledTur
     In a history that the client sends, media that it sent before are not stored again. If this
     raises, nothing stays stored.
     """
-    principal, message, overrides = request.session.principal, turn.message, turn.overrides
+    principal, chat_id = request.session.principal, request.session.chat_id
+    message, overrides = turn.message, turn.overrides
     began = timezone.now()
     of_history: list[str] = []
     of_context = [
@@ -138,16 +139,21 @@ async def store_files(request: TurnRequest, turn: AssembledTurn) -> AssembledTur
     ]
     if overrides.context and of_context:
         context, of_history = await run_with_media(
-            of_context, principal.counted_as, store_history, overrides.context, principal
+            of_context,
+            principal.counted_as,
+            partial(store_history, overrides.context, principal, chat_id=chat_id),
         )
         overrides = msgspec.structs.replace(overrides, context=tuple(context))
     if message is not None:
         items = message.content_items
         text_only = all(isinstance(item, uamp.TextContent) for item in items)
         if not text_only:
-            store = partial(store_media, new_ids=turn.new_ids, reuse=overrides.context is not None)
+            reuse = overrides.context is not None
+            store = partial(
+                store_media, items, principal, chat_id=chat_id, new_ids=turn.new_ids, reuse=reuse
+            )
             try:
-                items = await run_with_media(items, principal.counted_as, store, items, principal)
+                items = await run_with_media(items, principal.counted_as, store)
             except RemoteProtocolError:
                 await database.run(storage.discard, of_history, since=began)
                 raise

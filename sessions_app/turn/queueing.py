@@ -10,7 +10,7 @@ from django.conf import settings
 import uamp
 from agents_app.rest.rights import agent_restriction, chat_restriction
 from sessions_app import database
-from sessions_app.inputs.media import check_readable
+from sessions_app.inputs.media import check_takeable
 from sessions_app.queue import rows
 from sessions_app.queue.files import named_contents
 from uamp import ErrorCode, RemoteProtocolError
@@ -79,7 +79,7 @@ async def queued(request: TurnRequest, facts: QueueFacts) -> bool:
     elif not facts.is_busy:
         return False
     named = [content_id for content_id, _ in named_contents(inputs) if content_id is not None]
-    await database.run(check_readable, named, session.principal)
+    await database.run(check_takeable, named, session.principal, chat_id=session.chat_id)
     if request.admit is not None:
         # The text counts on queueing; answers after the first count on starting.
         await request.admit(1, size)

@@ -1,8 +1,12 @@
-"""A key for one chat takes no file of another chat into it, by any route that takes a file."""
+"""Files stay in the chats that show them, by any route that takes a file.
+
+A key for one chat takes no file of another chat into it, and a member no file of others.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
+from uuid import uuid4
 
 import pytest
 
@@ -10,7 +14,7 @@ from agents_app.models import Agent
 from agents_app.tools.registry import ToolError
 from chat_app.contents import reading_rights
 from chat_app.members.participants import add_participant
-from chat_app.models import Chat, Content, ContentUse
+from chat_app.models import Chat, Content, ContentUse, Participant
 from sessions_app.models import Response, Session
 from sessions_app.tools import contents
 from tests import factories
@@ -206,10 +210,53 @@ def test_a_key_for_one_chat_takes_a_new_file_into_it(
 
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", OF_OTHERS)
-def test_a_whole_key_takes_a_file_of_another_chat(
-    web: httpx.Client, dial: Dial, alice: Person, bob: Person, name: str
+@pytest.mark.parametrize("role", ["member", "admin"])
+def test_a_file_of_others_leaves_a_chat_with_the_right_to_share_it(
+    web: httpx.Client, dial: Dial, alice: Person, bob: Person, name: str, role: str
 ) -> None:
     there, here = shared_chat(bob, alice), shared_chat(alice)
+    Participant.objects.filter(chat=there, user=alice.user).update(role=role)
     file = file_of(bob, there)
     ROUTES[name](web, dial, alice, here, file)
-    assert is_shown(file, here)
+    assert is_shown(file, here) == (role == "admin")
+    if role == "admin":
+        assert ContentUse.objects.get(chat=here).source_id == there.pk
+
+
+def test_a_refusal_does_not_show_whether_there_is_such_a_file(
+    web: httpx.Client, alice: Person, bob: Person
+) -> None:
+    here = shared_chat(alice)
+    files = [file_of(bob, None), file_of(bob, shared_chat(bob, alice)), str(uuid4())]
+    paths: dict[str, Callable[[str], Any]] = {
+        f"/api/v1/chats/{here.pk}/messages": lambda file: {"content": "x", "attachments": [file]},
+        "/api/v1/responses": lambda file: {"agent": "echo", "content": "x", "attachments": [file]},
+        "/v1/responses": lambda file: {
+            "model": "echo",
+            "input": [{"role": "user", "content": [{"type": "input_file", "file_id": file}]}],
+        },
+    }
+    for path, body_of in paths.items():
+        answers = [web.post(path, json=body_of(file), headers=alice.headers) for file in files]
+        refusals = [answer.json() for answer in answers]
+        for refusal in refusals:
+            # The number of the request is in every problem.
+            refusal.pop("request_id", None)
+        assert refusals[0] == refusals[1] == refusals[2], path
+        assert answers[0].is_client_error
+
+
+def test_a_client_adds_no_file_of_others_to_an_answer(
+    dial: Dial, alice: Person, bob: Person
+) -> None:
+    there = shared_chat(bob, alice)
+    Participant.objects.filter(chat=there, user=alice.user).update(role="admin")
+    file = file_of(bob, there)
+    client = dial(alice)
+    search = {"type": "function", "function": {"name": "search"}}
+    client.create_session(agent="tool-user", session={"tools": [search]})
+    client.ask("Paris")
+    call_id = client.until("tool.call")[-1]["call_id"]
+    items = [{"type": "image", "image": {"url": f"/api/content/{file}"}}]
+    client.send("tool.result", call_id=call_id, result="22", content_items=items)
+    assert client.until("session.error")[-1]["error"]["code"] == "content_not_found"
