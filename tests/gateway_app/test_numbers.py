@@ -2,29 +2,26 @@
 
 from __future__ import annotations
 
+import importlib
 import json
+import pkgutil
 import sys
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 import pytest
 
+import gateway_app
 import uamp
 from chat_app.log.verification import check_log
 from chat_app.models import Chat, SharedState
-from gateway_app.a2a.dialects import v03, v03_rest, v1
-from gateway_app.a2a.spec.task_format import TaskRequest
-from gateway_app.acp.read import PromptParams, Rpc, SubmitParams
-from gateway_app.ag_ui.read import RunInput
-from gateway_app.completions.read import CompletionRequest
-from gateway_app.openai_responses.read import ResponsesRequest
-from gateway_app.realtime.read import FRAMES
 from sessions_app.models import Response, Session
 from tests.client import TERMINAL
 from tests.gateway_app.a2a.calls import call, old_message, text_message
 from tests.gateway_app.acp.test_one_shot import call as call_acp
 from tests.gateway_app.ag_ui.runs import run, run_input, the
 from tests.gateway_app.anthropic.requests import HELLO as MESSAGE
+from tests.gateway_app.anthropic.requests import ask as ask_for_message
 from tests.gateway_app.completions.requests import HELLO, SEARCH, ask
 from tests.gateway_app.openai_responses.requests import respond
 from tests.gateway_app.realtime.client import END, realtime
@@ -90,6 +87,9 @@ def test_schemas_of_tools_reach_the_model_whole(
     respond(web, "model", {"tools": [{"type": "function", **function}]}, alice)
     assert schemas_of(model) == [SCHEMA]
     run(web, "model", run_input("Hi", tools=[{"description": "", **function}]), alice)
+    assert schemas_of(model) == [SCHEMA]
+    own = {"name": "search", "input_schema": SCHEMA}
+    ask_for_message(web, "model", {**MESSAGE, "tools": [own]}, alice)
     assert schemas_of(model) == [SCHEMA]
     message = text_message("Hi", metadata={"uamp_tools": [tool]})
     call(web, "model", "SendMessage", {"message": message}, who=alice)
@@ -288,28 +288,38 @@ def test_the_version_of_a_state_has_bounds(web: httpx.Client, alice: Person, ver
 
 
 # The id of a call comes back in its answer; the version of ACP is looked at, and goes nowhere.
-ECHOED: Final = {"rpc.id"}
-REQUESTS: Final = {
-    "completions": CompletionRequest,
-    "responses": ResponsesRequest,
-    "ag-ui": RunInput,
-    "a2a": v1.SendParamsV1,
-    "a2a list": v1.ListParams,
-    "a2a 0.3": v03.SendParamsV03,
-    "a2a 0.3 rest": v03_rest.ProtoSendParams,
-    "tasks": TaskRequest,
-    "rpc": Rpc,
-    "prompt": PromptParams,
-    "submit": SubmitParams,
-    **FRAMES,
-}
+ECHOED: Final = {"Rpc.id", "InitializeParams.protocolVersion"}
+
+
+def types_of_requests(base: type = msgspec.Struct) -> Iterator[type]:
+    """Yield the types of the gateway, except those of answers."""
+    for module in pkgutil.walk_packages(gateway_app.__path__, "gateway_app."):
+        importlib.import_module(module.name)
+    for cls in base.__subclasses__():
+        if cls.__module__.startswith("gateway_app.") and not cls.__module__.endswith(".write"):
+            yield cls
+        yield from types_of_requests(cls)
 
 
 def test_every_number_of_every_dialect_has_both_bounds() -> None:
+    types = set(types_of_requests())
+    assert {cls.__name__ for cls in types} >= {
+        "CompletionRequest",
+        "CountRequest",
+        "ListParams",
+        "MessagesRequest",
+        "NewConversation",
+        "ResponsesRequest",
+        "RetrieveQuery",
+        "RunInput",
+        "SecretRequest",
+        "SubmitParams",
+        "TaskRequest",
+    }
     numbers = [
         number
-        for name, cls in REQUESTS.items()
-        for number in numbers_of(msgspec.inspect.type_info(cls), name, set())
+        for cls in types
+        for number in numbers_of(msgspec.inspect.type_info(cls), cls.__name__, set())
     ]
     assert len(numbers) > 40
     unbounded = {
