@@ -6,15 +6,10 @@ import re
 import unicodedata
 from typing import Final, Literal, TypeAlias
 
+from uamp.blank_text import IGNORABLE
+
 NormalizationForm: TypeAlias = Literal["NFC", "NFKC"]
 
-# The characters with the property Default_Ignorable_Code_Point: soft hyphens, joiners, direction
-# marks, fillers, variation selectors and tags.
-IGNORABLE: Final = (
-    "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e"
-    "\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3"
-    "\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
-)
 _IGNORED: Final = re.compile(f"[{IGNORABLE}]+")
 _LAST_OF_FIRST_PLANE: Final = "\uffff"
 _MARKS: Final = [

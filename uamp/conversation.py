@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
+from uamp.blank_text import is_blank
 from uamp.errors import ErrorCode, RemoteProtocolError
 from uamp.events import InputAudio, InputEvent, InputFile, InputImage, InputText, InputVideo
 from uamp.output import OutputBuilder
@@ -125,10 +126,10 @@ def _join_audio(pieces: Sequence[InputAudio]) -> str:
 
 def says_something(message: Message) -> bool:
     """Return whether a message has non-blank text, a medium, a tool call or a tool result."""
-    if (message.content or "").strip() or message.tool_calls or message.tool_call_id:
+    if not is_blank(message.content or "") or message.tool_calls or message.tool_call_id:
         return True
     items = message.content_items or ()
-    return any(not isinstance(item, TextContent) or item.text.strip() for item in items)
+    return any(not isinstance(item, TextContent) or not is_blank(item.text) for item in items)
 
 
 def text_of(items: Iterable[ContentItem]) -> str:

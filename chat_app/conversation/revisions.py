@@ -26,6 +26,7 @@ from chat_app.log.entries import milliseconds
 from chat_app.members.mentions import change_mentions, mentioned_people
 from chat_app.models import ChatEvent, Message, MessageRevision
 from uamp import events as ev
+from uamp.blank_text import is_blank
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -58,7 +59,7 @@ def edit_message(
 def revise(message: Message, content: str) -> ev.MessageEdited:
     """Change the text of a message of a locked chat; raises EmptyMessage."""
     items = _edited(message, content)
-    if not items and not content.strip():
+    if not items and is_blank(content):
         raise EmptyMessage
     if message.revision is None:
         _keep(message, seq=message.seq)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import uamp
 from uamp import ErrorCode, RemoteProtocolError
+from uamp.blank_text import is_blank
 from uamp.conversation import says_something
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ class ClientTurn:
         config = self.response.response or uamp.ResponseConfig()
         inputs = [event for event in self.inputs if not isinstance(event, uamp.StateUpdate)]
         has_content = any(
-            not isinstance(event, uamp.InputText) or event.text.strip() for event in inputs
+            not isinstance(event, uamp.InputText) or not is_blank(event.text) for event in inputs
         )
         if not has_content and not any(map(says_something, config.messages or ())):
             raise RemoteProtocolError(

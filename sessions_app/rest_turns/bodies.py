@@ -14,6 +14,7 @@ from chat_app.contents.reading_rights import ContentNotFound
 from chat_app.contents.references import item_of
 from chat_app.members.origin_rights import takeable
 from sessions_app.rest_turns.waiting import SECONDS_MAX
+from uamp.blank_text import is_blank
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -78,7 +79,7 @@ class NewMessageSerializer(StrictSerializer):
             raise serializers.ValidationError(
                 {"content": f"The text may have at most {settings.UAMP_MESSAGE_BYTES} bytes."}
             )
-        if not text.strip() and not attrs.get("attachments"):
+        if is_blank(text) and not attrs.get("attachments"):
             raise serializers.ValidationError({"content": "A message needs text or a file."})
         return attrs
 
@@ -143,7 +144,7 @@ def input_events(
     A new chat has no id yet. The first input carries the message being replied to, and the thread.
     """
     events: list[dict[str, Any]] = []
-    if body.get("content", "").strip():
+    if not is_blank(body.get("content", "")):
         events.append({"type": "input.text", "text": body["content"]})
     for place, content_id in enumerate(body.get("attachments", ())):
         events.append(_input_of(content_id, place, sender, chat_id))

@@ -33,6 +33,7 @@ from sessions_app.turn.targets import agent_spec
 from sessions_app.turn.versions import ReplacedAnswer, check_replaces
 from uamp import ErrorCode, RemoteProtocolError
 from uamp import events as ev
+from uamp.blank_text import is_blank
 from uamp.conversation import says_something
 from uamp.shared_state import VersionedState
 
@@ -307,7 +308,7 @@ async def check_content(request: TurnRequest) -> None:
     if any(map(says_something, config.messages or ())):
         return
     if not request.inputs:
-        if (config.instructions or session.config.instructions or "").strip():
+        if not is_blank(config.instructions or session.config.instructions or ""):
             return
         last = await database.run(history.last_messages, session.chat_id, limit=1)
         if config.messages is None and last:
@@ -323,4 +324,4 @@ def _says(input_event: ev.InputEvent) -> bool:
     """Return whether an input has content; media always do."""
     if not isinstance(input_event, ev.InputText):
         return True
-    return bool(input_event.text.strip()) or any(map(says_something, input_event.messages or ()))
+    return not is_blank(input_event.text) or any(map(says_something, input_event.messages or ()))

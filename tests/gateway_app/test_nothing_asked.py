@@ -5,16 +5,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
+from websockets.sync.client import connect
 
 from chat_app.models import ChatEvent, Message
 from payments_app.models import Hold
 from sessions_app.models import PaymentRequest, Response
+from tests import factories
 from tests.client import TERMINAL
 from tests.gateway_app.a2a.calls import call, old_message, text_message
+from tests.gateway_app.acp.socket_client import AcpClient
 from tests.gateway_app.acp.test_one_shot import call as call_acp
 from tests.gateway_app.ag_ui.runs import run_input
 from tests.gateway_app.completions.requests import PICTURE, ask
 from tests.gateway_app.openai_responses.requests import respond
+from tests.gateway_app.openai_responses.test_socket import responses
 from tests.gateway_app.realtime.client import realtime
 from tests.live_server import shared_chat
 from tests.sessions_app.billing.paid_agents import priced, rich
@@ -22,12 +26,13 @@ from tests.sessions_app.billing.paid_agents import priced, rich
 if TYPE_CHECKING:
     import httpx
 
+    from tests.conftest import ServerAddress
     from tests.gateway_app.realtime.client import Realtime
     from tests.live_server import Dial, Person
 
 __all__ = ["realtime"]
 
-BLANK: Final = ("", " ", "\n\t ", "\u3000")
+BLANK: Final = ("", " ", "\n\t ", "\u3000", "\u200b\u2060\ufeff\u00ad", "\u3164 \u2800")
 NOTHING: Final = "There is nothing to answer"
 
 
@@ -121,6 +126,36 @@ def test_acp(web: httpx.Client, alice: Person, text: str) -> None:
     answer = call_acp(web, "dear", "prompt/submit", alice, messages=messages)
     assert NOTHING in answer["error"]["message"]
     nothing_ran()
+
+
+def test_acp_on_a_socket(demo: ServerAddress, alice: Person) -> None:
+    url = f"{demo.ws}/agents/dear/acp"
+    with connect(url, additional_headers=alice.headers, proxy=None) as socket:
+        client = AcpClient(socket)
+        session_id = client.new_session()
+        for text in BLANK:
+            for prompt in ([{"type": "text", "text": text}], [{"type": "text", "text": text}] * 2):
+                answer = client.call("session/prompt", sessionId=session_id, prompt=prompt)
+                assert NOTHING in answer["error"]["message"]
+    nothing_ran()
+
+
+def test_responses_on_a_socket(demo: ServerAddress, alice: Person) -> None:
+    with responses(demo, alice, "/agents/dear/responses") as client:
+        for empty_input in INPUTS:
+            assert NOTHING in client.ask(input=empty_input)["error"]["message"]
+    nothing_ran()
+
+
+def test_a_message_is_not_edited_into_nothing(web: httpx.Client, alice: Person) -> None:
+    chat = shared_chat(alice)
+    message = factories.message(chat, alice.user, "here")
+    for text in BLANK:
+        path = f"/api/v1/messages/{message.pk}"
+        answer = web.patch(path, json={"content": text}, headers=alice.headers)
+        assert answer.status_code == 400, answer.text
+    message.refresh_from_db()
+    assert message.content == "here"
 
 
 @pytest.mark.parametrize("text", BLANK)

@@ -78,9 +78,11 @@ def fork(message: Message, by: User) -> Chat:
     return Chat.objects.get(pk=event.chat_id)
 
 
-def may_take(content: Content, by: User, chat: Chat | None = None, **owner: frozenset[str]) -> bool:
+def may_take(
+    content: Content, by: User, chat: Chat | None = None, chats: frozenset[str] | None = None
+) -> bool:
     """Return whether a person may show a file in a chat, in a new one by default."""
-    taker = ContentOwner(user_id=by.pk, **owner)
+    taker = ContentOwner(user_id=by.pk, chats=chats)
     chat_id = "" if chat is None else chat.pk
     try:
         return takeable(str(content.pk), taker=taker, chat_id=chat_id) == content
@@ -124,7 +126,9 @@ def test_a_fork_gives_no_right_to_take_a_file(original: Message, file: Content, 
     assert may_take(file, bob, factories.chat(bob))
 
 
-@pytest.mark.parametrize("change", [{"home": "did:web:b.example"}, {"deleted_at": "2026-01-01T00:00:00Z"}])
+@pytest.mark.parametrize(
+    "change", [{"home": "did:web:b.example"}, {"deleted_at": "2026-01-01T00:00:00Z"}]
+)
 def test_no_file_is_taken_out_of_a_mirror_or_a_deleted_chat(
     original: Message, file: Content, bob: User, change: dict[str, str]
 ) -> None:
