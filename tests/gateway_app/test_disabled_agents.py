@@ -91,6 +91,16 @@ def realtime(path: str) -> Ask:
     return ask
 
 
+def responses_socket(server: ServerAddress, _web: httpx.Client, headers: Headers) -> str:
+    url = f"{server.ws}/agents/helper/responses"
+    with connect(url, additional_headers=dict(headers), proxy=None) as socket:
+        event = {"type": "response.create", "model": "helper", "input": "hello"}
+        socket.send(json.dumps(event))
+        while event["type"] not in {"error", "response.failed", "response.completed"}:
+            event = json.loads(socket.recv(timeout=WAIT_SECONDS))
+        return json.dumps(event)
+
+
 def rest(_server: ServerAddress, web: httpx.Client, headers: Headers) -> str:
     chat = {"chat": headers["X-Chat-Id"]} if "X-Chat-Id" in headers else {}
     body = {"agent": "helper", "content": "hello", **chat}
@@ -110,6 +120,7 @@ TRANSPORTS: dict[str, Ask] = {
     "Completions, by model": posted("/v1/chat/completions", {"messages": SAID, "model": "helper"}),
     "Responses": posted("/agents/helper/responses", {"input": "hello"}),
     "Responses, streamed": posted("/agents/helper/responses", {"input": "hello", "stream": True}),
+    "Responses WebSocket": responses_socket,
     "Messages": posted(
         "/agents/helper/v1/messages", {"model": "m", "max_tokens": 9, "messages": SAID}
     ),
