@@ -48,6 +48,19 @@ _MESSAGES: Final = {
     "max_tokens": 9,
     "messages": [{"role": "user", "content": "a"}],
 }
+# Ids for a request that is refused before they are looked up.
+IDS: Final = {
+    "name": "echo",
+    "model_id": "echo",
+    "path": "v1/card",
+    "content_id": "00000000-0000-0000-0000-000000000000",
+    "upload_id": "00000000-0000-0000-0000-000000000000",
+    "file_id": "00000000-0000-0000-0000-000000000000",
+    "invitation_id": "00000000-0000-0000-0000-000000000000",
+    "version": "0" * 16,
+    "request_id": f"topup_{'0' * 32}",
+    "response_id": "resp_0123456789abcdef0123456789abcdef",
+}
 # The query of a path, where one is needed.
 QUERIES: Final = {
     ("PUT", f"{_MESSAGE}/reactions"): "?emoji=%E2%9C%A8",

@@ -15,7 +15,7 @@ import pytest
 
 from gateway_app.a2a import rest, rpc
 from sessions_app.models import Response
-from tests.contract.routes import ROUTES
+from tests.contract.routes import IDS, ROUTES
 from tests.contract.test_routes import PAGES
 from tests.live_server import counted_rows
 
@@ -83,8 +83,8 @@ LOOKED_UP_FIRST: Final = {
     "agents/{name}",
     "agents/{name}/.well-known/agent-card.json",
     "agents/{name}/.well-known/agent.json",
-    "models",
-    "agents/{name}/models",
+    "v1/models",
+    "agents/{name}/v1/models",
     "api/v1/messages/{message_id}/frames",
 }
 # An event may bring the token of its session: without a key in the header the body is read.
@@ -95,18 +95,6 @@ TOKEN_IN_BODY: Final = {
     "agents/{name}/events",
     "agents/{name}/uamp",
     "agents/{name}/uamp/stream",
-}
-IDS: Final = {
-    "name": "echo",
-    "model_id": "echo",
-    "path": "v1/card",
-    "content_id": "00000000-0000-0000-0000-000000000000",
-    "upload_id": "00000000-0000-0000-0000-000000000000",
-    "file_id": "00000000-0000-0000-0000-000000000000",
-    "invitation_id": "00000000-0000-0000-0000-000000000000",
-    "version": "0" * 16,
-    "request_id": f"topup_{'0' * 32}",
-    "response_id": "resp_0123456789abcdef0123456789abcdef",
 }
 BODIES: Final[dict[str, tuple[str, str]]] = {
     "no JSON": ('{"', "application/json"),
