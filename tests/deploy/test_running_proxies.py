@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import queue
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
@@ -16,6 +15,7 @@ from tests.client import UampClient, new_event, open_stream
 from tests.deploy.proxies import running_caddy, running_nginx
 from tests.http_server import LocalServer, QuietHandler, serving
 from tests.live_server import shared_chat
+from tests.threads import thread_pool
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -65,7 +65,7 @@ def test_a_call_of_grpc_lasts_beyond_the_limit_of_bodies(name: str, tmp_path: An
         credentials = grpc.ssl_channel_credentials(proxy.authority.read_bytes())
         requests: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         with grpc.secure_channel(proxy.place, credentials) as channel:
-            call = channel.stream_stream("/uamp.v1.Agent/Stream")
+            call: Any = channel.stream_stream("/uamp.v1.Agent/Stream")
             answers = call(
                 iter(requests.get, None),
                 metadata=[("x-forwarded-for", "192.0.2.1")],
@@ -90,8 +90,8 @@ def echoing_grpc() -> Iterator[tuple[str, list[str]]]:
         addresses.append(str(metadata["x-forwarded-for"]))
         yield from records
 
-    handlers = {"Stream": grpc.stream_stream_rpc_method_handler(echo)}
-    with ThreadPoolExecutor(2) as threads:
+    handlers: dict[str, Any] = {"Stream": grpc.stream_stream_rpc_method_handler(echo)}
+    with thread_pool(2) as threads:
         server = grpc.server(threads)
         server.add_generic_rpc_handlers(
             [grpc.method_handlers_generic_handler("uamp.v1.Agent", handlers)]
