@@ -23,7 +23,7 @@ from chat_app.calls.states import (
     MemberTrigger,
 )
 from chat_app.log import fanout
-from chat_app.log.entries import NewEvent, append, lock_chats
+from chat_app.log.entries import append, lock_chats, salted_entry
 from chat_app.models import (
     CallAgentReason,
     CallMemberState,
@@ -235,7 +235,7 @@ class CallChange:
             if row.left_at is None and self.state_of(row.host_id) != CallMemberState.JOINED:
                 self.end_agent(agent_id, CallAgentReason.HOST_LEFT)
                 event = agent_left(self.call, row)
-                entry = NewEvent(type=uamp.type_of(event), payload=uamp.to_dict(event))
+                entry = salted_entry(event)
                 append(self.call.chat_id, [entry], at=self.now)
 
     def _end(self, reason: CallReason) -> None:
@@ -254,5 +254,5 @@ class CallChange:
         self.call.reason = reason
         self._has_changed = True
         event = call_ended(self.call, self.members.values())
-        entry = NewEvent(type=uamp.type_of(event), payload=uamp.to_dict(event))
+        entry = salted_entry(event)
         append(self.call.chat_id, [entry], at=self.now)

@@ -149,7 +149,8 @@ def _withhold(message: Message, user_id: int | None) -> ev.MessageDeleted:
     )
     items = msgspec.convert(message.content_items, tuple[uamp.ContentItem, ...])
     message.content, message.content_items, message.deleted_at = "", [], now
-    message.save(update_fields=["content", "content_items", "deleted_at"])
+    message.salt = None
+    message.save(update_fields=["content", "content_items", "deleted_at", "salt"])
     Reaction.objects.filter(message=message).delete()
     Pin.objects.filter(message=message).delete()
     _withdraw(message.chat_id, references.content_ids(items))

@@ -1,17 +1,15 @@
 """The erasure of people, and of old messages: bodies leave the log, its entries stay.
 
 Synchronous. An entry keeps its place, its type and its ids, so that all references stay valid; its
-body is replaced by the SHA-256 of that body, and the entry keeps the digest by which the chain
-covers it. Nothing else ever changes an entry.
+body and its salt go, and the entry keeps the digest by which the chain covers it. Nothing else ever
+changes an entry.
 """
 
 from __future__ import annotations
 
-import hashlib
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-import msgspec
 from django.db import transaction
 
 from chat_app.conversation.deletion import delete_messages_of
@@ -106,8 +104,7 @@ def erase_in_chat(user_id: int, *, chat_id: str, pseudonym: str) -> int:
         for entry in entries:
             payload = _erased(entry.payload, str(user_id), ids, pseudonym)
             if payload != entry.payload:
-                chain.keep_digest(entry)
-                entry.payload = payload
+                chain.erase(entry, payload)
                 changed.append(entry)
         ChatEvent.objects.bulk_update(changed, ["payload", "erased_digest"])
     # The log comes first, because a check reports a name that differs from an unerased entry's.
@@ -167,14 +164,9 @@ def _erased(value: Any, person: str | None, messages: set[str], pseudonym: str) 
         for key, item in value.items()
     }
     if value.get("message_id") in messages or value.get("id") in messages:
-        body = {key: value[key] for key in _BODY if value.get(key)}
-        if body:
-            erased.update(dict.fromkeys(body, ""))
-            if "content_items" in body:
-                erased["content_items"] = []
-            # The original body, as JSON with sorted members.
-            text = msgspec.json.encode(body, order="sorted")
-            erased["body_sha256"] = hashlib.sha256(text).hexdigest()
+        erased.update(
+            {key: [] if key == "content_items" else "" for key in _BODY if value.get(key)}
+        )
     if person is not None and any(value.get(key) == person for key in _PERSON):
         erased.update(
             {key: pseudonym for key in _NAMES & value.keys() if isinstance(value[key], str)}

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 
 from django.utils import timezone
 
-import uamp
 from chat_app.conversation.errors import MessageNotFound
-from chat_app.log.entries import NewEvent, append, lock_chats
+from chat_app.log.entries import append, lock_chats, salted_entry
 from chat_app.members.membership import is_member
 from chat_app.models import Message
 
@@ -39,5 +38,5 @@ def locked_message(
 
 def append_act(event: Any) -> int:
     """Append a member's action to the log of the chat that the event names; return its `seq`."""
-    entry = NewEvent(type=uamp.type_of(event), payload=uamp.to_dict(event))
+    entry = salted_entry(event)
     return append(event.chat_id, [entry], at=timezone.now())

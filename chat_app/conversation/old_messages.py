@@ -8,11 +8,9 @@ changes it once.
 
 from __future__ import annotations
 
-import hashlib
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-import msgspec
 from django.utils import timezone
 
 from chat_app.conversation.deletion import delete_old
@@ -96,22 +94,16 @@ def erase_entries(chat_id: str, places: Sequence[int]) -> ErasedEntries:
             ended.append(entry.response_id)
         payload = _without_words(entry)
         if payload != entry.payload:
-            chain.keep_digest(entry)
-            entry.payload = payload
+            chain.erase(entry, payload)
             changed.append(entry)
     ChatEvent.objects.bulk_update(changed, ["payload", "erased_digest"])
     return ErasedEntries(count, ended)
 
 
 def _without_words(entry: ChatEvent) -> dict[str, Any]:
-    """Return the payload of an entry with a message or answer replaced by its SHA-256."""
+    """Return the payload of an entry without the text of its message or answer."""
     payload: dict[str, Any] = entry.payload
     if entry.type in ChatEvent.TERMINAL:
-        erased = without_output(payload)
-        if erased == payload:
-            return payload
-        output = (payload.get("response") or {}).get("output") or payload.get("partial_output")
-        text = msgspec.json.encode(output, order="sorted")
-        return {**erased, "body_sha256": hashlib.sha256(text).hexdigest()}
+        return without_output(payload)
     said_in = message_in(entry.type, payload)
     return without_bodies(payload, {said_in}) if said_in else payload

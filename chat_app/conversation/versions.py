@@ -52,6 +52,7 @@ class Question(NamedTuple):
     role: str
     content: str
     content_items: list[dict[str, Any]]
+    salt: str | None
 
 
 def check_question(chat_id: str, question_id: str | None, user_id: int | None) -> Question:
@@ -70,7 +71,9 @@ def check_question(chat_id: str, question_id: str | None, user_id: int | None) -
     conditions = {"thread": question.thread} if question.thread_only else {"thread_only": None}
     if rows.filter(seq__gt=question.seq, role="user", **conditions).exists():
         raise ChatWentOn
-    return Question(question.pk, question.role, question.content, question.content_items)
+    return Question(
+        question.pk, question.role, question.content, question.content_items, question.salt
+    )
 
 
 def current_answers(chat_id: str, response_ids: Iterable[str]) -> list[str]:

@@ -102,6 +102,7 @@ def _plain_all(
             **_plain(message),
             **_present(
                 version_of=message.version_of,
+                salt=message.salt,
                 receipt=receipts.get(message.response_id),
                 signature=signed.get(message.response_id),
                 **_stored(stored.get(message.response_id)),

@@ -24,7 +24,7 @@ from chat_app.conversation.errors import MessageNotFound
 from chat_app.forks.copies import history_until
 from chat_app.forks.origins import forked_event
 from chat_app.log import chain
-from chat_app.log.entries import NewMessage, message_row, milliseconds
+from chat_app.log.entries import NewMessage, message_row, milliseconds, salted_entry
 from chat_app.members.chats import create_chat
 from chat_app.members.membership import is_member
 from chat_app.models import (
@@ -156,7 +156,7 @@ def _write(
     rows = _copies(chat, history)
     Message.objects.bulk_create([row for row, _ in rows])
     entries = [_entry(chat, row.seq, payload, now) for row, payload in rows]
-    entries.append(_entry(chat, fork.seq, uamp.to_dict(event), now))
+    entries.append(_entry(chat, fork.seq, salted_entry(event).payload, now))
     for entry in entries:
         chain.extend(chat, entry)
     ChatEvent.objects.bulk_create(entries)

@@ -7,7 +7,8 @@ of the chat, but not the entries committed while it waited.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+import secrets
+from typing import TYPE_CHECKING, Any, Final
 
 from uamp.logs import chain as log_chain
 
@@ -19,6 +20,25 @@ HEAD: Final = ("last_seq", "chain_hash", "chain_seq")
 
 COVERED: Final = ("seq", "type", "response_id", "created_at", "payload", "erased_digest")
 """The fields of an entry that `covered` and the hash of its place need."""
+
+SALT_BYTES: Final = 16
+
+
+def new_salt() -> str:
+    """Return a random text for an entry.
+
+    The chain covers it with the rest of the payload. It goes together with a text or a name that is
+    deleted, so the digest that remains confirms no guess.
+    """
+    return secrets.token_urlsafe(SALT_BYTES)
+
+
+def without_salt(payload: dict[str, Any]) -> dict[str, Any]:
+    """Return the payload of an entry without its salt; that of a message is in the message."""
+    unsalted = {name: value for name, value in payload.items() if name != "salt"}
+    if isinstance(message := payload.get("message"), dict):
+        unsalted["message"] = {name: value for name, value in message.items() if name != "salt"}
+    return unsalted
 
 
 def head_hash(
@@ -52,7 +72,8 @@ def covered(entry: ChatEvent) -> bytes:
     return log_chain.entry_digest(entry.type, entry.response_id, entry.created_at, bytes(digest))
 
 
-def keep_digest(entry: ChatEvent) -> None:
-    """Store the digest of a payload that is about to be erased; the row is not saved."""
+def erase(entry: ChatEvent, payload: dict[str, Any]) -> None:
+    """Replace a payload by what is left of it, and store its digest; the row is not saved."""
     if entry.erased_digest is None:
         entry.erased_digest = log_chain.payload_digest(entry.payload)
+    entry.payload = without_salt(payload)

@@ -5,7 +5,7 @@ Entries are never changed, so every reader passes them through `without_deleted`
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from django.db.models import Exists, OuterRef, Q
 
@@ -19,12 +19,17 @@ if TYPE_CHECKING:
 
     Entry: TypeAlias = tuple[str, str, dict[str, Any]]
 
+# Hashes from which a short text could be guessed go with it; entries that older servers erased have
+# a `body_sha256`.
+_WITH_TEXT: Final = frozenset({"content_items", "salt", "body_sha256"})
+_WITH_OUTPUT: Final = frozenset({"signature", "salt", "body_sha256"})
+
 
 def without_deleted(entries: Sequence[Entry]) -> list[dict[str, Any]]:
     """Return the payloads of entries, (type, response id, payload), as members may read them.
 
-    One query for all of them. Deleted messages are left out, also from the output of their
-    response; the entry that announced one has `deleted_at`.
+    One query for all of them. Deleted messages are left out with their salts, also from the output
+    of their response, which loses its signature; the entry that announced one has `deleted_at`.
     """
     message_ids = {message_in(event_type, payload) for event_type, _, payload in entries}
     response_ids = {
@@ -89,13 +94,13 @@ def _visible_payload(entry: Entry, deleted: dict[str, int]) -> dict[str, Any]:
 
 
 def _marker(body: dict[str, Any], at: int) -> dict[str, Any]:
-    fields = {name: value for name, value in body.items() if name != "content_items"}
+    fields = {name: value for name, value in body.items() if name not in _WITH_TEXT}
     return {**fields, "content": "", "deleted_at": at}
 
 
 def without_output(payload: dict[str, Any]) -> dict[str, Any]:
-    """Return the payload of a response's terminal event without the answer."""
-    result = dict(payload)
+    """Return the payload of a response's terminal event without the answer and its signature."""
+    result = {name: value for name, value in payload.items() if name not in _WITH_OUTPUT}
     if "partial_output" in result:
         result["partial_output"] = []
     if result.get("response"):

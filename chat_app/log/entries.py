@@ -60,6 +60,8 @@ class NewMessage(msgspec.Struct, frozen=True, kw_only=True):
     mentions: tuple[int, ...] = ()
     # The people whom it notifies as a reply in a thread.
     followers: tuple[int, ...] = ()
+    # The random text that the hashes of the message cover.
+    salt: str = msgspec.field(default_factory=chain.new_salt)
 
     @property
     def is_in_thread_only(self) -> bool:
@@ -101,6 +103,7 @@ class NewMessage(msgspec.Struct, frozen=True, kw_only=True):
                 also_in_chat=self.also_in_chat,
                 copied_from=self.copied_from,
                 digital_source_type=AI_MADE if self.sender_agent_id else None,
+                salt=self.salt,
             ),
         )
 
@@ -135,6 +138,12 @@ def message_event(chat_id: str, message: NewMessage) -> NewEvent:
         response_id=message.response_id,
         message=message,
     )
+
+
+def salted_entry(event: ev.Event, *, response_id: str = "") -> NewEvent:
+    """Return the log entry of an event from which a text or a name may be deleted later."""
+    payload = {**uamp.to_dict(event), "salt": chain.new_salt()}
+    return NewEvent(type=uamp.type_of(event), payload=payload, response_id=response_id)
 
 
 def lock_chats(chat_ids: Iterable[str]) -> dict[str, Chat]:
@@ -205,6 +214,7 @@ def message_row(chat: Chat, seq: int, new: NewMessage) -> Message:
         thread=new.thread,
         thread_only=new.is_in_thread_only or None,
         copied_from=new.copied_from,
+        salt=new.salt,
         created_at=new.at,
     )
 

@@ -1,4 +1,8 @@
-"""The signatures of answers, stored in the entries that end responses (docs/signatures.md)."""
+"""The signatures of answers, stored in the entries that end responses (docs/signatures.md).
+
+Those of deleted answers are withheld with the text: a short text could be guessed from the hashes
+in them.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from django.db.models import OuterRef, Subquery, TextField
 from django.db.models.functions import Cast
 
-from chat_app.log.deletions import deleted_answers
+from chat_app.log.deletions import has_deleted_answer
 from chat_app.log.history import IS_END, ends
 from chat_app.models import Chat, ChatEvent, Message
 from uamp.signatures import sha256_of
@@ -21,12 +25,11 @@ def signatures_of(chat_id: str, response_ids: Collection[str]) -> dict[str, str]
     """Return the signatures of answers of a chat by response id.
 
     Unsigned answers are left out: incomplete ones that were not paid, and those of servers older
-    than signatures.
-    Access is not checked here.
+    than signatures. Access is not checked here.
     """
     if not response_ids:
         return {}
-    rows = ends(chat_id, response_ids)
+    rows = ends(chat_id, response_ids).exclude(has_deleted_answer("response_id"))
     pairs = rows.values_list("response_id", "payload__signature")
     return {response_id: signed for response_id, signed in pairs if isinstance(signed, str)}
 
@@ -49,7 +52,9 @@ def stored_hashes(chat_id: str, response_ids: Collection[str]) -> dict[str, Stor
     # The rows of sessions_app are reached through the chat, because imports point down.
     # The cast keeps SQLite from reading all responses of the chat, as in `ends`.
     chats = Chat.objects.alias(of_chat=Cast("pk", TextField()))
-    rows = chats.filter(of_chat=chat_id, responses__pk__in=response_ids)
+    rows = chats.filter(
+        ~has_deleted_answer("responses__pk"), of_chat=chat_id, responses__pk__in=response_ids
+    )
     values = list(rows.values_list("responses__pk", "responses__output", "responses__usage"))
     empty = {response_id for response_id, output, _ in values if not output}
     erased = _erased(chat_id, empty) if empty else set()
@@ -61,9 +66,9 @@ def stored_hashes(chat_id: str, response_ids: Collection[str]) -> dict[str, Stor
 
 
 def _erased(chat_id: str, response_ids: Collection[str]) -> set[str]:
-    """Return which of these responses have an answer that was erased or deleted."""
+    """Return which of these responses have an answer that was erased."""
     erased = ends(chat_id, response_ids).filter(erased_digest__isnull=False)
-    return deleted_answers(response_ids) | set(erased.values_list("response_id", flat=True))
+    return set(erased.values_list("response_id", flat=True))
 
 
 def _hash_of(value: Any) -> str:
@@ -79,6 +84,7 @@ def signatures_of_responses(response_ids: Collection[str]) -> dict[str, str]:
     if not response_ids:
         return {}
     rows = ChatEvent.objects.filter(IS_END, response_id__in=list(response_ids))
+    rows = rows.exclude(has_deleted_answer("response_id"))
     pairs = rows.values_list("response_id", "payload__signature")
     return {response_id: signed for response_id, signed in pairs if isinstance(signed, str)}
 
@@ -93,5 +99,10 @@ def messages_of_responses(response_ids: Collection[str]) -> dict[str, str]:
 
 def signature_of_response() -> Subquery:
     """Return an expression for queries of responses: the signature of the answer."""
-    end = ChatEvent.objects.filter(IS_END, chat_id=OuterRef("chat_id"), response_id=OuterRef("pk"))
+    end = ChatEvent.objects.filter(
+        IS_END,
+        ~has_deleted_answer("response_id"),
+        chat_id=OuterRef("chat_id"),
+        response_id=OuterRef("pk"),
+    )
     return Subquery(end.values("payload__signature")[:1])

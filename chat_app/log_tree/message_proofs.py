@@ -1,7 +1,8 @@
 """The proof of one message that shows no other message of its chat (docs/log-tree.md).
 
 The chain hash of an entry follows from the hash before it and the entry itself, and the signed
-head from the digests of the entries between. A digest covers ids that are too long to guess.
+head from the digests of the entries between. A digest covers a salt, or ids that are too long to
+guess.
 """
 
 from __future__ import annotations

@@ -11,12 +11,11 @@ import msgspec
 from django.db import transaction
 from django.utils import timezone
 
-import uamp
 from agents_app.rest.rights import ALL
 from agents_app.selectors import is_owned
 from agents_app.sponsorships import sponsors_of
 from chat_app.ids import new_event_id
-from chat_app.log.entries import NewEvent, append, milliseconds
+from chat_app.log.entries import append, milliseconds, salted_entry
 from chat_app.members.agreed_prices import prices_in
 from chat_app.members.avatars import use_avatar
 from chat_app.members.membership import NotAMember
@@ -229,6 +228,6 @@ def chat_event(chat: Chat, *, by: User | None) -> ev.ChatUpdated:
 def append_change(chat: Chat, *, by: User | None = None) -> ev.ChatUpdated:
     """Append the current state of a chat to its log as `chat.updated`; needs a transaction."""
     event = chat_event(chat, by=by)
-    entry = NewEvent(type=uamp.type_of(event), payload=uamp.to_dict(event))
+    entry = salted_entry(event)
     seq = append(chat.pk, [entry], at=timezone.now())
     return msgspec.structs.replace(event, seq=seq)

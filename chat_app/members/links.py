@@ -16,9 +16,8 @@ from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
-import uamp
 from chat_app.ids import new_event_id
-from chat_app.log.entries import NewEvent, append, milliseconds
+from chat_app.log.entries import append, milliseconds, salted_entry
 from chat_app.members.origin_rights import may_in_sources
 from chat_app.members.rights import RIGHTS, Right
 from chat_app.models import InviteLink, Participant, ParticipantRole, ShareLink
@@ -179,7 +178,7 @@ def append_link(
         link=_fact(link),
         by=None if by is None else ev.Actor(id=str(by.pk), name=by.get_username()),
     )
-    entry = NewEvent(type=uamp.type_of(event), payload=uamp.to_dict(event))
+    entry = salted_entry(event)
     append(link.chat_id, [entry], at=timezone.now())
 
 

@@ -19,7 +19,7 @@ from chat_app.calls.agents import end_agent_participation
 from chat_app.calls.changes import end_participation
 from chat_app.ids import new_event_id
 from chat_app.log import fanout
-from chat_app.log.entries import NewEvent, append, milliseconds
+from chat_app.log.entries import append, milliseconds, salted_entry
 from chat_app.log.homes import guests
 from chat_app.members.agreed_prices import prices_of
 from chat_app.members.chats import append_change
@@ -339,6 +339,6 @@ def _member(row: Participant) -> ev.ChatMember:
 def append_membership(kind: type[Change], participant: Participant, *, by: User | None) -> Change:
     """Append a membership event to the log of its chat; needs a transaction."""
     event = membership_event(kind, participant, by=by)
-    entry = NewEvent(type=uamp.type_of(event), payload=uamp.to_dict(event))
+    entry = salted_entry(event)
     seq = append(participant.chat_id, [entry], at=timezone.now())
     return msgspec.structs.replace(event, seq=seq)

@@ -185,6 +185,9 @@ class Message(models.Model):
     thread_only = models.BooleanField(null=True, blank=True)
     # In a fork, the source message of which it is a copy; None if it was written here.
     copied_from = models.CharField(max_length=40, null=True, blank=True)  # noqa: DJ001 as above
+    # The random text that the hashes of the message cover (docs/log-chain.md); None if it was
+    # deleted, or is older than the column.
+    salt = models.CharField(max_length=22, null=True, blank=True)  # noqa: DJ001 as above
     # How often it was edited, and when last; None if it never was.
     revision = models.IntegerField(null=True, blank=True)
     edited_at = models.DateTimeField(null=True, blank=True)

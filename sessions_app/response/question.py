@@ -22,12 +22,20 @@ _INLINE_CHARS: Final = 4096
 """A longer text is hashed on another thread: it takes about a millisecond for each 200 KB."""
 
 
-def question_hash(message_id: str, role: str, content: str, content_items: Sequence[Any]) -> str:
+def question_hash(
+    message_id: str, role: str, content: str, content_items: Sequence[Any], salt: str | None
+) -> str:
     """Return the `request_hash` of a message, or "" if it has no canonical form.
 
     An answer to such a message cannot be signed.
     """
-    message = {"id": message_id, "role": role, "content": content, "content_items": content_items}
+    message = {
+        "id": message_id,
+        "role": role,
+        "content": content,
+        "content_items": content_items,
+        "salt": salt,
+    }
     try:
         return sha256_of(request_of(message))
     except ValueError:
@@ -37,7 +45,7 @@ def question_hash(message_id: str, role: str, content: str, content_items: Seque
 async def hash_of_message(message: NewMessage) -> str:
     """Return the `question_hash` of a new message without blocking the event loop."""
     items = msgspec.to_builtins(message.content_items)
-    facts = (message.id, message.role, message.content, items)
+    facts = (message.id, message.role, message.content, items, message.salt)
     if len(message.content) <= _INLINE_CHARS:
         return question_hash(*facts)
     return await asyncio.to_thread(question_hash, *facts)

@@ -62,15 +62,16 @@ placed AS MATERIALIZED (
 ), new_message AS (
     INSERT INTO chat_app_message (id, chat_id, seq, role, sender_user_id, sender_agent_id, name,
         content, content_items, response_id, status, transport, reply_to, version_of,
-        thread, thread_only, created_at)
+        thread, thread_only, salt, created_at)
     SELECT m.id, placed.chat_id, placed.first_seq + m.n, m.role, m.sender_user_id,
         m.sender_agent_id, m.name, m.content, m.content_items, m.response_id, m.status,
-        m.transport, m.reply_to, m.version_of, m.thread, m.thread_only, m.created_at
+        m.transport, m.reply_to, m.version_of, m.thread, m.thread_only, m.salt,
+        m.created_at
     FROM json_to_recordset(%(messages)s::json) AS m (i int, n int, id text, role text,
         sender_user_id bigint, sender_agent_id text, name text, content text,
         content_items jsonb, response_id text, status text, transport text,
         reply_to text, version_of text, thread text, thread_only boolean,
-        created_at timestamptz)
+        salt text, created_at timestamptz)
     JOIN placed USING (i)
 ), new_event AS (
     INSERT INTO chat_app_chatevent (chat_id, seq, type, response_id, payload, created_at,

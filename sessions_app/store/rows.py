@@ -73,5 +73,6 @@ def message_row(message: NewMessage) -> dict[str, Any]:
         "version_of": message.version_of,
         "thread": message.thread,
         "thread_only": message.is_in_thread_only or None,
+        "salt": message.salt,
         "created_at": message.at,
     }

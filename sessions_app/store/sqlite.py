@@ -50,10 +50,10 @@ VALUES (?, ?, ?, ?, ?, ?, ?)"""
 _NEW_MESSAGE: Final = """
 INSERT INTO chat_app_message (id, chat_id, seq, role, sender_user_id, sender_agent_id, name,
     content, content_items, response_id, status, transport, reply_to, version_of,
-    thread, thread_only, created_at)
+    thread, thread_only, salt, created_at)
 VALUES (:id, :chat_id, :seq, :role, :sender_user_id, :sender_agent_id, :name, :content,
     :content_items, :response_id, :status, :transport, :reply_to,
-    :version_of, :thread, :thread_only, :created_at)"""
+    :version_of, :thread, :thread_only, :salt, :created_at)"""
 _NEW_INBOUND: Final = """
 INSERT INTO sessions_app_inboundevent (session_id, event_id, sha256, outcome, created_at)
 VALUES (?, ?, ?, ?, ?)"""

@@ -95,7 +95,11 @@ export async function sha256(text) {
 export async function checkAnswer(message, keys, { chatId, question } = {}) {
   const { signature } = message;
   if (signature === undefined || signature === null)
-    return { state: "unsigned", request: "absent" };
+    return {
+      // The server withholds the signature of a deleted answer.
+      state: message.response_id && isErased(message) ? "erased" : "unsigned",
+      request: "absent",
+    };
   try {
     const opened = await open(signature, keys, TYPE, STRINGS);
     const { key } = opened;
@@ -384,9 +388,7 @@ async function hashOf(value) {
 
 /** @param {SignedMessage} message */
 const isErased = (message) =>
-  Boolean(message.deleted_at || message.body_sha256) &&
-  !message.content &&
-  !message.content_items?.length;
+  Boolean(message.deleted_at) && !message.content && !message.content_items?.length;
 
 /**
  * @param {Claims} claims
@@ -396,8 +398,15 @@ const isErased = (message) =>
 async function requestOf(claims, question) {
   if (!question || !claims.request_id || question.id !== claims.request_id) return "absent";
   if (isErased(question)) return "erased";
-  const { id, role = "", content, content_items: items } = question;
-  const request = { id, role, content: content ?? "", content_items: items ?? [] };
+  const { id, role = "", content, content_items: items, salt } = question;
+  const request = {
+    id,
+    role,
+    content: content ?? "",
+    content_items: items ?? [],
+    // Messages of earlier servers have none.
+    salt: typeof salt === "string" && salt ? salt : undefined,
+  };
   if ((await hashOf(request)) === claims.request_hash) return "same";
   return question.edited_at ? "edited" : "changed";
 }

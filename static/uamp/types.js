@@ -38,7 +38,7 @@
  * @property {string|null} [stored_usage_hash] the `usage_hash` of the stored response
  * @property {unknown} [deleted_at]
  * @property {unknown} [edited_at]
- * @property {string} [body_sha256]
+ * @property {string|null} [salt] which `request_hash` covers
  *
  * @typedef {object} Claims what the agent signed
  * @property {string} iss

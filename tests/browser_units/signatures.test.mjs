@@ -159,7 +159,11 @@ test("a stored usage that is not the signed one shows", async () => {
 
 test("unsigned, erased and rotated answers are called so", async () => {
   assert.equal(await stateOf(answer), "unsigned");
-  assert.equal(await stateOf(signed({ content: "", content_items: [], deleted_at: 1 })), "erased");
+  const erased = { content: "", content_items: [], deleted_at: 1 };
+  assert.equal(await stateOf(signed(erased)), "erased");
+  // The server withholds the signature of a deleted answer.
+  assert.equal(await stateOf({ ...answer, ...erased }), "erased");
+  assert.equal(await stateOf({ ...answer, ...erased, response_id: null }), "unsigned");
   assert.equal(
     await stateOf(signed({ content: "other", content_items: [], deleted_at: 1 })),
     "changed",
@@ -179,6 +183,10 @@ test("the question is compared too", async () => {
   assert.equal(await requestOf({ content: "\ud800" }), "changed");
   assert.equal(await requestOf({ content: "Wann?", edited_at: 1 }), "edited");
   assert.equal(await requestOf({ content: "", deleted_at: 1 }), "erased");
+  assert.equal(await requestOf({}), "same");
+  assert.equal(await requestOf({ salt: "another" }), "changed");
+  // As messages of earlier servers have it.
+  for (const salt of [undefined, null, "", 7]) assert.equal(await requestOf({ salt }), "changed");
 });
 
 const part = (value) => Buffer.from(JSON.stringify(value)).toString("base64url");

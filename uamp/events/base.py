@@ -14,13 +14,16 @@ class Event(
     """Base of all events: ids are opaque strings, ``timestamp`` is Unix milliseconds.
 
     ``session_id`` scopes the event on a multiplexed connection (§10). ``seq``, an addition that
-    other clients ignore (§14.3), is the place of a durable event in its chat's log.
+    other clients ignore (§14.3), is the place of a durable event in its chat's log. ``salt``, also
+    an addition, is a random string that the log's hash of the event covers: it is deleted together
+    with the text, which then cannot be guessed from the hash.
     """
 
     event_id: str | None = None
     timestamp: Time | None = None
     session_id: str | None = None
     seq: Count | None = None
+    salt: str | None = None
 
 
 class UnknownEvent(Event, frozen=True, kw_only=True, tag="unknown"):

@@ -68,8 +68,9 @@ class ChatMessage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     version of a regenerated answer: the message replaces every earlier version. In a fork
     ``copied_from`` is the id of the source message it was copied from; its ``created_at`` is the
     original's. An edited message has the number of its ``revision`` and ``edited_at``; a deleted
-    message has ``deleted_at``, but neither text nor content items. ``digital_source_type`` marks an
-    agent's message as made by AI (IPTC Digital Source Type).
+    message has ``deleted_at``, but neither text nor content items nor ``salt``, the random string
+    that the hashes of a message cover. ``digital_source_type`` marks an agent's message as made by
+    AI (IPTC Digital Source Type).
     """
 
     id: str
@@ -93,6 +94,7 @@ class ChatMessage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     edited_at: Time | None = None
     deleted_at: Time | None = None
     digital_source_type: str | None = None
+    salt: str | None = None
 
 
 class MessageCreated(Event, frozen=True, kw_only=True, tag="message.created"):

@@ -117,13 +117,17 @@ def output_of(content: str, items: Sequence[Any]) -> list[Any]:
 def request_of(message: Mapping[str, Any] | None) -> dict[str, Any] | None:
     """Return the parts of a message that `request_hash` covers; None without a message.
 
-    Absent members count as empty: "" and [].
+    Absent members count as empty: "" and []; a message without a salt is hashed without it.
     """
     if message is None:
         return None
-    return {
+    request = {
         "id": message.get("id") or "",
         "role": message.get("role") or "",
         "content": message.get("content") or "",
         "content_items": list(message.get("content_items") or []),
     }
+    salt = message.get("salt")
+    if isinstance(salt, str) and salt:
+        request["salt"] = salt
+    return request

@@ -1,8 +1,8 @@
 """Verifies messages against the signatures of their agents.
 
 Messages are those of exports, REST and `message.created`: objects with `id`, `content`,
-`content_items`, `response_id`, `status` unless it is `completed`, and `deleted_at` or `body_sha256`
-if their text was deleted. `stored_output_hash` and `stored_usage_hash` are those of the stored
+`content_items`, `response_id`, `status` unless it is `completed`, `salt`, and `deleted_at` if their
+text was deleted. `stored_output_hash` and `stored_usage_hash` are those of the stored
 response, where the server adds them.
 """
 
@@ -22,7 +22,7 @@ _DETAILS: Final = {
     SignatureState.VALID: "It is unchanged since the agent signed it.",
     SignatureState.ROTATED: "It is unchanged since the agent signed it, with a key retired since.",
     SignatureState.CHANGED: "It differs from what the agent signed.",
-    SignatureState.ERASED: "It was signed; its text was deleted.",
+    SignatureState.ERASED: "Its text was deleted, so there is nothing left to verify.",
 }
 
 
@@ -44,8 +44,8 @@ class SignatureCheck(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     """The result of a check; `detail` is for people, `claims` are set once they are verified.
 
     VALID and ROTATED answers are unchanged since they were signed; the key of a ROTATED answer has
-    been retired since. An ERASED answer is signed, but its text was deleted. `request` is the state
-    of the message that it answers.
+    been retired since. The text of an ERASED answer was deleted; servers withhold its signature.
+    `request` is the state of the message that it answers.
     """
 
     state: SignatureState
@@ -74,6 +74,9 @@ def check_answer(
     message with the id that the claims name, if the caller has it.
     """
     signature = message.get("signature")
+    if signature is None and message.get("response_id") and _is_erased(message):
+        state = SignatureState.ERASED
+        return SignatureCheck(state=state, detail=_DETAILS[state])
     if signature is None:
         return SignatureCheck(state=SignatureState.UNSIGNED, detail="It has no signature.")
     try:
@@ -155,8 +158,8 @@ def _stored_change(claims: AnswerClaims, message: Mapping[str, Any]) -> str:
 
 def _is_erased(message: Mapping[str, Any]) -> bool:
     """Return whether a message was deleted; a message that still has text was not."""
-    is_marked = bool(message.get("deleted_at") or message.get("body_sha256"))
-    return is_marked and not message.get("content") and not message.get("content_items")
+    has_text = message.get("content") or message.get("content_items")
+    return bool(message.get("deleted_at")) and not has_text
 
 
 def _request(claims: AnswerClaims, question: Mapping[str, Any] | None) -> RequestState:

@@ -17,11 +17,10 @@ from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
-import uamp
 from agents_app import selectors as agents
 from chat_app.folding import folded
 from chat_app.ids import new_event_id
-from chat_app.log.entries import NewEvent, append, lock_chats, milliseconds
+from chat_app.log.entries import append, lock_chats, milliseconds, salted_entry
 from chat_app.members.membership import AgentMember, all_agent_members
 from chat_app.mentioned import has_sign, mentioned_names
 from chat_app.models import AgentMention, ChatKind
@@ -101,7 +100,7 @@ def append_stops(
             response_id=response_id,
             thread=thread,
         )
-        entries.append(NewEvent(type=uamp.type_of(event), payload=uamp.to_dict(event)))
+        entries.append(salted_entry(event))
     append(chat_id, entries, at=now)
 
 

@@ -135,6 +135,10 @@ class MessageSerializer(serializers.Serializer[Any]):
     deleted_at = serializers.DateTimeField(
         allow_null=True, help_text="A deleted message has neither text nor content items."
     )
+    salt = serializers.CharField(
+        allow_null=True,
+        help_text="Random; `request_hash` of the answer's signature covers it. Null if deleted.",
+    )
     reactions = ReactionSerializer(many=True)
     pinned = serializers.BooleanField()
     html = serializers.CharField(required=False)
@@ -290,6 +294,7 @@ def _message_data(
         "revision": message.revision or 0,
         "edited_at": message.edited_at,
         "deleted_at": message.deleted_at,
+        "salt": message.salt,
     }
     if html:
         # Others may need the connection while this thread waits for a process.

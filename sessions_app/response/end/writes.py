@@ -12,7 +12,7 @@ from django.utils import timezone
 import uamp
 from chat_app.contents import references
 from chat_app.ids import new_event_id, new_hex
-from chat_app.log.entries import NewEvent, NewMessage, message_event
+from chat_app.log.entries import NewMessage, message_event, salted_entry
 from payments_app import services as ledger
 from payments_app.money import MAX_DIGITS, InvalidAmount, Money
 from sessions_app.billing.reservations import AnswerCharge
@@ -85,11 +85,7 @@ def finish_of(
         response_id=context.response_id,
         fence=context.fence,
         status=status,
-        event=NewEvent(
-            type=uamp.type_of(terminal),
-            payload=uamp.to_dict(terminal),
-            response_id=context.response_id,
-        ),
+        event=salted_entry(terminal, response_id=context.response_id),
         message=message,
         message_event=message_event(context.chat_id, message) if message else None,
         text=builder.text,

@@ -53,8 +53,8 @@ const STATES = {
     isBad: true,
   },
   erased: {
-    text: gettext("Signed, deleted"),
-    about: gettext("This answer was signed. Its text has since been deleted."),
+    text: gettext("Deleted"),
+    about: gettext("The text of this answer was deleted, so there is nothing left to verify."),
     icon: "seal",
   },
   unsupported: {
@@ -171,6 +171,7 @@ export const signedMessage = (entry) => ({
   stored_usage_hash: entry.stored_usage_hash,
   deleted_at: entry.deletedAt,
   edited_at: entry.editedAt,
+  salt: entry.salt,
 });
 
 /**

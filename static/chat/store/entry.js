@@ -23,6 +23,7 @@
  * @property {string|null} [signature] of an answer, by its agent
  * @property {string|null} [stored_output_hash] of the stored response, which other protocols read
  * @property {string|null} [stored_usage_hash] of the same
+ * @property {string|null} [salt] which the signatures of its answers cover
  * @property {string|null} [copied_from] in a fork, the original message
  * @property {string|null} versionOf the first version of a regenerated answer
  * @property {string} [replaced_by] the version that replaced this one

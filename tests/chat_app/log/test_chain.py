@@ -134,8 +134,7 @@ def put_an_entry_in(chat: Chat) -> None:
 def change_a_text_beside_its_digest(chat: Chat) -> None:
     """Change a text in the message and in its entry, which keeps the digest of what it was."""
     entry = entry_of(chat, "number 3")
-    chain.keep_digest(entry)
-    entry.payload["message"]["content"] = "number 4"
+    chain.erase(entry, {"message": {**entry.payload["message"], "content": "number 4"}})
     entry.save()
     change_a_byte_of_a_message(chat)
 
@@ -143,8 +142,8 @@ def change_a_text_beside_its_digest(chat: Chat) -> None:
 def delete_another_message_beside_the_digest(chat: Chat) -> None:
     """Name another message in the entry of a deletion, which keeps its digest; hide that one."""
     entry = ChatEvent.objects.get(chat=chat, type="message.deleted")
-    chain.keep_digest(entry)
-    entry.payload["message_id"] = Message.objects.get(content__startswith="number 3").pk
+    other = Message.objects.get(content__startswith="number 3")
+    chain.erase(entry, {**entry.payload, "message_id": other.pk})
     entry.save()
     mark_a_message_as_deleted(chat)
 

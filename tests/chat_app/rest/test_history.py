@@ -61,6 +61,7 @@ def test_a_stranger_cannot_read_a_message_by_its_id() -> None:
         "revision": 0,
         "edited_at": None,
         "deleted_at": None,
+        "salt": message.salt,
         "version_of": None,
         "replaced_by": None,
         "reply_to": None,

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 _ID = re.compile(
     r"\b(?:[a-z]+_[0-9a-f]{16,}|[0-9a-f]{32}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\b"
 )
-# Times, the name of the route, the id that a client gave its message, and what is signed with them.
+# Times, the name of the route, the id that a client gave its message, and what is random or signed.
 _OWN = frozenset(
-    {"timestamp", "created_at", "duration_ms", "transport", "client_event_id", "signature"}
+    {"timestamp", "created_at", "duration_ms", "transport", "client_event_id", "signature", "salt"}
 )
 
 

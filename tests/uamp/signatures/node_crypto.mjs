@@ -73,7 +73,8 @@ const KINDS = {
       : message.content
         ? [{ type: "text", text: message.content }]
         : [];
-    const { id, role, content, content_items: asked } = question;
+    const { id, role, content, content_items: asked, salt } = question;
+    const request = { id, role, content, content_items: asked ?? [], ...(salt && { salt }) };
     return (
       (jwk.uamp_owner ?? `agent:${claims.sub}`) === `agent:${claims.sub}` &&
       claims.jti === message.response_id &&
@@ -81,7 +82,7 @@ const KINDS = {
       claims.chat_id === chatId &&
       claims.response_hash === sha256(message.content) &&
       claims.output_hash === sha256(canonical(items)) &&
-      claims.request_hash === sha256(canonical({ id, role, content, content_items: asked ?? [] }))
+      claims.request_hash === sha256(canonical(request))
     );
   },
   receipt({ receipt, message, keys, chat_id: chatId }) {

@@ -42,7 +42,13 @@ ITEMS: list[dict[str, Any]] = [
     {"type": "text", "text": TEXT},
     {"type": "audio", "duration_ms": 1500.25},
 ]
-QUESTION: dict[str, Any] = {"id": "msg_q", "role": "user", "content": "Wann?", "content_items": []}
+QUESTION: dict[str, Any] = {
+    "id": "msg_q",
+    "role": "user",
+    "content": "Wann?",
+    "content_items": [],
+    "salt": "qXq1Vd0vN5x2bV9Jm3Yw7A",
+}
 ANSWER: dict[str, Any] = {
     "id": "msg_a",
     "role": "assistant",

@@ -325,7 +325,9 @@ def test_a_message_of_another_chat_shows() -> None:
 def test_an_erased_text_is_not_forged_and_a_marked_text_is_compared() -> None:
     erased = {**ANSWER, "content": "", "deleted_at": "2026-11-25T12:00:00Z"}
     assert state_of(erased) == "erased"
-    assert state_of({**ANSWER, "content": "", "body_sha256": "00"}) == "erased"
+    assert state_of({**erased, "signature": None}) == "erased"
+    question = {**erased, "response_id": None, "signature": None}
+    assert state_of(question) == "unsigned"
     assert state_of({**erased, "content": "Halb vier. 🕝"}) == "changed"
 
 
@@ -389,6 +391,7 @@ def test_a_float_is_the_number_that_it_is() -> None:
         ({**QUESTION, "id": "msg_other"}, "absent"),
         ({**QUESTION, "content": "Wie spat?"}, "changed"),
         ({**QUESTION, "content_items": 7}, "changed"),
+        ({**QUESTION, "salt": "another"}, "changed"),
         ({**QUESTION, "content": "Wann?", "edited_at": "2026-11-25T12:00:00Z"}, "edited"),
         ({**QUESTION, "content": "", "deleted_at": "2026-11-25T12:00:00Z"}, "erased"),
     ],
@@ -398,3 +401,14 @@ def test_the_question_is_compared_too(question: dict[str, Any] | None, request_s
     verdict = check_answer(message, published(), question=question)
     assert (verdict.state, verdict.request) == ("valid", request_state)
     assert verdict.is_good is (request_state != "changed")
+
+
+def test_the_salt_of_the_question_is_covered() -> None:
+    salted = {**QUESTION, "salt": "qXq1Vd0vN5x2bV9Jm3Yw7A"}
+    message = {**ANSWER, "signature": signed(request_hash=sha256_of(request_of(salted)))}
+    states = {
+        salt: check_answer(message, published(), question={**QUESTION, "salt": salt}).request
+        for salt in (salted["salt"], "another", "", None, 7)
+    }
+    assert states.pop(salted["salt"]) == "same"
+    assert set(states.values()) == {"changed"}

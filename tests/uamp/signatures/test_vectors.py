@@ -24,7 +24,13 @@ ITEMS = [
     {"type": "audio", "audio": {"url": "/api/content/1"}, "duration_ms": 1500.25},
     {"type": "tool_call", "tool_call": {"id": "1", "name": "clock", "arguments": '{"z": 1.0}'}},
 ]
-QUESTION = {"id": "msg_q", "role": "user", "content": "Wie spät?", "content_items": []}
+QUESTION = {
+    "id": "msg_q",
+    "role": "user",
+    "content": "Wie spät?",
+    "content_items": [],
+    "salt": "qXq1Vd0vN5x2bV9Jm3Yw7A",
+}
 
 
 def vectors() -> dict[str, Any]:

@@ -30,6 +30,7 @@ _SIGNED_MEMBERS: Final = (
     "stored_usage_hash",
     "edited_at",
     "deleted_at",
+    "salt",
     "receipt",
 )
 

@@ -56,8 +56,15 @@ def test_an_answer_is_signed_and_another_library_verifies_it(
     assert claims["output_hash"] == digest(done["response"]["output"])
     assert claims["request_id"] == question.pk
     assert claims["request_hash"] == digest(
-        {"id": question.pk, "role": "user", "content": "Hello wörld", "content_items": []}
+        {
+            "id": question.pk,
+            "role": "user",
+            "content": "Hello wörld",
+            "content_items": [],
+            "salt": question.salt,
+        }
     )
+    assert question.salt
 
 
 def test_the_text_hash_is_that_of_the_specification(dial: Dial, alice: Person) -> None:
