@@ -14,7 +14,14 @@ from django.db import transaction
 
 from chat_app.log import checkpoints
 from chat_app.models import Chat, ChatEvent, LogCheckpoint, Message
-from uamp.logs.check import LogCheck, LoggedEntry, LogProblemKind, text_digest
+from uamp.logs.check import (
+    LogCheck,
+    LoggedEntry,
+    LogProblemKind,
+    MessageFacts,
+    message_time,
+    text_digest,
+)
 from uamp.logs.spool import Spool
 
 if TYPE_CHECKING:
@@ -46,7 +53,11 @@ def _checked(chat: Chat, after: int, tables: CheckTables) -> LogSummary | None:
     chat_id = chat.pk
     if not _is_emptied(chat):
         check = LogCheck(
-            chat_id, after=after, previous=_chain_hash_at(chat_id, after), tables=tables
+            chat_id,
+            after=after,
+            previous=_chain_hash_at(chat_id, after),
+            is_chained=_is_chained_before(chat_id, after),
+            tables=tables,
         )
         _add_entries(check, chat_id, chat.last_seq)
     else:
@@ -148,6 +159,12 @@ def _chain_hash_at(chat_id: str, seq: int) -> bytes | None:
     return _hash(entries.values_list("chain_hash", flat=True).first())
 
 
+def _is_chained_before(chat_id: str, after: int) -> bool:
+    """Return whether an entry up to a place is in the chain."""
+    entries = ChatEvent.objects.filter(chat_id=chat_id, seq__lte=after)
+    return after > 0 and entries.filter(chain_hash__isnull=False).exists()
+
+
 def _messages(chat_id: str, after: int) -> Iterator[Message]:
     while True:
         rows = Message.objects.filter(chat_id=chat_id, seq__gt=after).order_by("seq")
@@ -194,11 +211,19 @@ def _is_as_announced(check: LogCheck, row: Message) -> bool:
     if entry.is_whole and sender is not None and str(sender) != entry.sender_id:
         return False
     return entry.agrees(
-        seq=row.seq,
-        role=row.role,
-        name=row.name,
-        response_id=row.response_id,
-        status=row.status,
+        MessageFacts(
+            seq=row.seq,
+            role=row.role,
+            name=row.name,
+            response_id=row.response_id,
+            status=row.status,
+            created_at=message_time(row.created_at),
+            reply_to=row.reply_to or "",
+            thread=row.thread or "",
+            also_in_chat=row.thread is not None and not row.thread_only,
+            is_copy=row.copied_from is not None,
+            transport=row.transport,
+        )
     )
 
 

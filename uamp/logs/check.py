@@ -69,6 +69,45 @@ class LoggedEntry(msgspec.Struct, frozen=True, kw_only=True):
     chain_hash: bytes | None = None
 
 
+class MessageFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """What neither an edit nor a deletion changes about a message; texts may be empty.
+
+    ``created_at`` is in milliseconds since 1970. ``is_copy`` says whether it was copied into a
+    fork: a copy names another original once the chat of the first one is deleted. ``transport`` is
+    None if it is not known.
+    """
+
+    seq: int
+    role: object
+    name: object
+    response_id: object
+    status: object
+    created_at: object
+    reply_to: object
+    thread: object
+    also_in_chat: bool
+    is_copy: bool
+    transport: object = None
+
+
+def _facts(message: Mapping[str, Any], *, seq: int) -> MessageFacts:
+    """Return the facts of a message in its entry, which leaves out empty values."""
+    thread = message.get("thread")
+    return MessageFacts(
+        seq=seq,
+        role=message.get("role"),
+        name=message.get("name") or "",
+        response_id=message.get("response_id") or "",
+        status=message.get("status") or "completed",
+        created_at=message.get("created_at"),
+        reply_to=message.get("reply_to") or "",
+        thread=thread or "",
+        also_in_chat=bool(thread and message.get("also_in_chat")),
+        is_copy=bool(message.get("copied_from")),
+        transport=message.get("transport") or "",
+    )
+
+
 class Announced(msgspec.Struct, frozen=True, kw_only=True):
     """The facts about a message in its log entry.
 
@@ -76,30 +115,22 @@ class Announced(msgspec.Struct, frozen=True, kw_only=True):
     covers these facts: an entry that has only the digest of its payload can claim anything.
     """
 
-    seq: int
-    role: object
-    name: object
+    facts: MessageFacts
     sender_kind: object
     sender_id: object
-    response_id: object
-    status: object
     first_id: str
     is_whole: bool
 
-    def agrees(
-        self, *, seq: int, role: object, name: object, response_id: object, status: object
-    ) -> bool:
-        """Return whether a message has the place, sender and response of its entry.
+    @property
+    def seq(self) -> int:
+        """The place of the entry."""
+        return self.facts.seq
 
-        Also True if the chain does not cover these. An entry leaves out empty values.
-        """
-        return not self.is_whole or (
-            self.seq == seq
-            and self.role == role
-            and (self.name or "") == (name or "")
-            and (self.response_id or "") == (response_id or "")
-            and (self.status or "completed") == (status or "completed")
-        )
+    def agrees(self, facts: MessageFacts) -> bool:
+        """Return whether a message has the facts of its entry, or the chain does not cover them."""
+        if facts.transport is None:
+            facts = msgspec.structs.replace(facts, transport=self.facts.transport)
+        return not self.is_whole or self.facts == facts
 
 
 class LogSummary(msgspec.Struct, frozen=True, kw_only=True):
@@ -158,7 +189,8 @@ class LogCheck:
     """Checks the entries of one log in order. For use by one task or thread.
 
     ``after`` and ``previous`` are the place and chain hash of the entry before the first one, for
-    checking only the end of a log. What the log has about its messages is kept in ``tables``.
+    checking only the end of a log; ``is_chained`` says whether one of the entries before is in the
+    chain. What the log has about its messages is kept in ``tables``.
     """
 
     def __init__(
@@ -167,9 +199,11 @@ class LogCheck:
         *,
         after: int = 0,
         previous: bytes | None = None,
+        is_chained: bool = False,
         tables: CheckTables = in_memory,
     ) -> None:
         self._chat_id = chat_id
+        self._is_chained = is_chained or previous is not None
         self._seq = after
         self._previous = previous
         self._entries = self._unchained = self._erased = 0
@@ -197,8 +231,13 @@ class LogCheck:
         self._entries += 1
         self._erased += entry.digest is not None
         if entry.chain_hash is None:
-            self._unchained += 1
+            if self._is_chained:
+                # Only entries older than the chain have no hash.
+                self._add(LogProblemKind.ENTRY_CHANGED, entry.seq)
+            else:
+                self._unchained += 1
         else:
+            self._is_chained = True
             if self._chained_from is None:
                 self._chained_from = entry.seq
             if is_next and not self._is_as_hashed(entry):
@@ -312,13 +351,9 @@ class LogCheck:
             message_id = payload.get("id")
             if isinstance(message_id, str) and entry.chain_hash is not None:
                 self._announced[message_id] = Announced(
-                    seq=entry.seq,
-                    role=payload.get("role"),
-                    name=payload.get("name"),
+                    facts=_facts(payload, seq=entry.seq),
                     sender_kind=payload.get("sender_kind"),
                     sender_id=payload.get("sender_id"),
-                    response_id=payload.get("response_id"),
-                    status=payload.get("status"),
                     first_id=str(payload.get("version_of") or message_id),
                     is_whole=entry.digest is None,
                 )
@@ -347,6 +382,11 @@ class LogCheck:
 
 def _text_key(message_id: str, revision: int) -> str:
     return f"{revision} {message_id}"
+
+
+def message_time(at: datetime) -> int:
+    """Return the time of a message as its entry has it."""
+    return int(at.timestamp() * 1000)
 
 
 def text_digest(message: Mapping[str, Any]) -> bytes:

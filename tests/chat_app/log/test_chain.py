@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from io import StringIO
 from typing import TYPE_CHECKING, Any
 
@@ -166,6 +167,15 @@ def claim_a_response(chat: Chat) -> None:
     rows.update(response_id="resp_forged")
 
 
+def change_the_row(**values: Any) -> Callable[[Chat], None]:
+    """Return a change of columns of a message."""
+
+    def change(chat: Chat) -> None:
+        Message.objects.filter(chat=chat, content__startswith="number 3").update(**values)
+
+    return change
+
+
 @pytest.mark.sampled(5)
 @pytest.mark.parametrize(
     ("change", "kind"),
@@ -176,6 +186,16 @@ def claim_a_response(chat: Chat) -> None:
         (be_sent_by_another, LogProblemKind.MESSAGE_CHANGED),
         (answer_for_an_agent, LogProblemKind.MESSAGE_CHANGED),
         (claim_a_response, LogProblemKind.MESSAGE_CHANGED),
+        *(
+            (change_the_row(**{name: value}), LogProblemKind.MESSAGE_CHANGED)
+            for name, value in {
+                "created_at": datetime(2026, 1, 2, tzinfo=UTC),
+                "reply_to": "msg_other",
+                "thread": "msg_other",
+                "copied_from": "msg_other",
+                "transport": "a2a",
+            }.items()
+        ),
         (change_a_byte_of_the_log, LogProblemKind.ENTRY_CHANGED),
         (change_a_byte_of_a_message, LogProblemKind.MESSAGE_CHANGED),
         (show_a_former_text, LogProblemKind.MESSAGE_CHANGED),
@@ -194,20 +214,39 @@ def test_what_was_changed_in_the_database_shows(
 
 
 def test_a_chain_starts_after_entries_that_have_none(chat: Chat, ada: User) -> None:
-    """Entries from before the migration, and those of an older process during an update."""
+    """Entries from before the migration have no hash."""
     ChatEvent.objects.filter(chat=chat).update(chain_hash=None)
     Chat.objects.filter(pk=chat.pk).update(chain_hash=None, chain_seq=None)
     factories.message(chat, ada, "after the migration")
     summary = log_summary(chat)
     assert summary.problems == ()
     assert (summary.unchained, summary.chained_from) == (chat.last_seq, chat.last_seq + 1)
-    last = ChatEvent.objects.filter(chat=chat).latest("seq")
-    ChatEvent.objects.create(chat=chat, seq=last.seq + 1, type="message.read", payload={"n": 1})
-    Chat.objects.filter(pk=chat.pk).update(last_seq=last.seq + 1)
-    factories.message(chat, ada, "after the update")
-    again = log_summary(chat)
-    assert again.problems == ()
-    assert again.unchained == chat.last_seq + 1
+
+
+@pytest.mark.parametrize("last", [None, 4, 1])
+@pytest.mark.parametrize("goes_on", [False, True])
+def test_an_end_that_lost_its_hashes_shows(
+    chat: Chat, ada: User, last: int | None, *, goes_on: bool
+) -> None:
+    """Without its hashes the end can be rewritten, and the next entry starts a new chain."""
+    place = entry_of(chat, "number 3").seq
+    change_a_byte_of_the_log(chat)
+    row = Message.objects.get(chat=chat, content__startswith="number 3")
+    row.content = row.content.replace("number 3", "number 4")
+    row.save()
+    ChatEvent.objects.filter(chat=chat, seq__gte=place).update(chain_hash=None)
+    Chat.objects.filter(pk=chat.pk).update(chain_hash=None, chain_seq=None)
+    if goes_on:
+        factories.message(chat, ada, "a new chain")
+        chat.refresh_from_db()
+    summary = log_summary(chat, last=last)
+    count = chat.last_seq - place + 1 - goes_on
+    rewritten = [place + n for n in range(count)]
+    checked = [seq for seq in rewritten if seq > chat.last_seq - (last or chat.last_seq)]
+    assert [(problem.kind, problem.seq) for problem in summary.problems] == [
+        (LogProblemKind.ENTRY_CHANGED, seq) for seq in checked
+    ]
+    assert summary.unchained == 0
 
 
 def test_a_fork_has_a_chain_of_its_own(chat: Chat, ada: User) -> None:

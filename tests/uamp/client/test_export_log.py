@@ -36,6 +36,7 @@ def announced(number: int, **members: Any) -> tuple[str, dict[str, Any]]:
         "sender_kind": "user",
         "sender_id": "7",
         "content": f"text {number}",
+        "created_at": int(AT.timestamp() * 1000),
         **members,
     }
     return "message.created", {"message": message}
@@ -70,7 +71,8 @@ class Export:
                 }
             )
             if kind == "message.created":
-                self.messages.append({"type": "message", "seq": seq, **payload["message"]})
+                message = {**payload["message"], "created_at": AT.isoformat()}
+                self.messages.append({"type": "message", "seq": seq, **message})
         self.head = len(events) if signed is None else signed
         head = LogHead(
             server="chat.example",
@@ -174,6 +176,11 @@ def test_the_digest_of_an_entry_vouches_for_no_text(tmp_path: Path) -> None:
         {"status": "cancelled"},
         {"seq": 3},
         {"content": "other"},
+        {"created_at": "2026-01-01T03:04:05Z"},
+        {"created_at": None},
+        {"reply_to": "msg_1"},
+        {"thread": "msg_1"},
+        {"copied_from": "msg_0"},
     ],
 )
 def test_a_message_has_the_sender_of_its_entry(tmp_path: Path, changes: dict[str, Any]) -> None:
@@ -181,6 +188,15 @@ def test_a_message_has_the_sender_of_its_entry(tmp_path: Path, changes: dict[str
     forged.messages[1].update(changes)
     code, output = forged.verified(tmp_path)
     assert (code, "message_changed" in output) == (8, True)
+
+
+def test_a_reply_in_a_thread_is_where_its_entry_has_it(tmp_path: Path) -> None:
+    reply = announced(2, thread="msg_1", also_in_chat=True, reply_to="msg_1")
+    for changes in ({}, {"thread": None}, {"also_in_chat": False}, {"reply_to": None}):
+        export = Export(announced(1), reply)
+        export.messages[1].update(changes)
+        code, output = export.verified(tmp_path)
+        assert (code, "message_changed" in output) == ((8, True) if changes else (0, False))
 
 
 def test_a_message_of_an_agent_is_not_verified_as_one_of_a_person(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ In an export, the signed head of the log follows the messages, and the entries f
 """
 
 from collections.abc import Iterable, Mapping
+from datetime import datetime
 from typing import Any, Final, TypeVar
 
 import msgspec
@@ -18,7 +19,9 @@ from uamp.logs.check import (
     LoggedEntry,
     LogProblemKind,
     LogSummary,
+    MessageFacts,
     in_memory,
+    message_time,
     text_digest,
 )
 from uamp.logs.checkpoint import (
@@ -59,6 +62,11 @@ class _MessageLine(msgspec.Struct, frozen=True, kw_only=True):
     response_id: str | None = None
     status: str | None = None
     signature: Any = None
+    created_at: datetime | None = None
+    reply_to: str | None = None
+    thread: str | None = None
+    also_in_chat: bool = False
+    copied_from: str | None = None
     content: str = ""
     content_items: list[Any] = []
     revision: int = 0
@@ -68,17 +76,19 @@ class _MessageLine(msgspec.Struct, frozen=True, kw_only=True):
 class _ExportedMessage(msgspec.Struct, frozen=True, kw_only=True):
     """A message of the file, with its text as a digest."""
 
-    seq: int
-    role: str | None
-    name: str | None
+    facts: MessageFacts
     sender_kind: str | None
     sender_id: str | None
     response_id: str | None
-    status: str | None
     signature: bytes
     revision: int
     text: bytes
     is_deleted: bool
+
+    @property
+    def seq(self) -> int:
+        """The place of the message."""
+        return self.facts.seq
 
 
 class _Versions(msgspec.Struct, frozen=True, kw_only=True):
@@ -157,13 +167,10 @@ class ExportedLogCheck:
         self._first = message.seq if self._first is None else min(self._first, message.seq)
         self._final = max(self._final, message.seq)
         self._messages[message.id] = _ExportedMessage(
-            seq=message.seq,
-            role=message.role,
-            name=message.name,
+            facts=_facts(message),
             sender_kind=message.sender_kind,
             sender_id=message.sender_id,
             response_id=message.response_id,
-            status=message.status,
             signature=_digest(message.signature),
             revision=message.revision,
             text=text_digest(content),
@@ -287,16 +294,26 @@ class ExportedLogCheck:
         return versions
 
 
+def _facts(message: _MessageLine) -> MessageFacts:
+    at = message.created_at
+    return MessageFacts(
+        seq=message.seq,
+        role=message.role,
+        name=message.name or "",
+        response_id=message.response_id or "",
+        status=message.status or "completed",
+        created_at=None if at is None else message_time(at),
+        reply_to=message.reply_to or "",
+        thread=message.thread or "",
+        also_in_chat=bool(message.thread) and message.also_in_chat,
+        is_copy=bool(message.copied_from),
+    )
+
+
 def _is_logged(check: LogCheck, message_id: str, message: _ExportedMessage) -> bool:
     """Return whether the log contradicts nothing in the line of a message."""
     entry = check.announced.get(message_id)
-    if entry is not None and not entry.agrees(
-        seq=message.seq,
-        role=message.role,
-        name=message.name,
-        response_id=message.response_id,
-        status=message.status,
-    ):
+    if entry is not None and not entry.agrees(message.facts):
         return False
     # If the agent is gone, the line may say "user" instead of "agent": that is not verified.
     kinds = (None, "agent", message.sender_kind)
