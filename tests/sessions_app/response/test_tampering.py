@@ -83,6 +83,25 @@ def test_a_changed_message_shows(
     assert (verdict.state, verdict.detail) == ("changed", "It differs from what the agent signed.")
 
 
+def test_a_deleted_answer_was_not_changed(
+    web: httpx.Client, alice: Person, paid_answer: Message, tmp_path: Path
+) -> None:
+    """Its signature is withheld with its text, and its receipt names no signature."""
+    path = f"/api/v1/messages/{paid_answer.pk}"
+    assert web.delete(path, headers=alice.headers).status_code == 204
+    code, output = exported(web, alice, paid_answer.chat_id, tmp_path)
+    assert (code, "erased" in output) == (0, True), output
+    assert verified_rows(paid_answer.chat_id).endswith("No log was changed.\n")
+    _, answer = history(web, alice, paid_answer.chat_id)
+    assert (answer["signature"], answer["stored_output_hash"]) == (None, None)
+    verdict = check_answer(answer, keys_of(web))
+    assert (verdict.state, verdict.is_good) == ("erased", True)
+    (receipt,) = web.get(
+        f"/api/v1/chats/{paid_answer.chat_id}/payments", headers=alice.headers
+    ).json()["data"]
+    assert check_receipt(receipt, keys_of(web), message=answer).state == "valid"
+
+
 @pytest.mark.parametrize("kind", ["message.created", "response.done"])
 def test_a_changed_event_shows(
     web: httpx.Client, alice: Person, paid_answer: Message, tmp_path: Path, kind: str
