@@ -6,7 +6,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("chat_app", "0020_pushes_under_way"),
+        ("chat_app", "0022_message_salts"),
     ]
 
     operations = [
