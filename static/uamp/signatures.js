@@ -39,16 +39,8 @@ const ALGORITHMS = {
   ES256: { key: { name: "ECDSA", namedCurve: "P-256" }, sign: { name: "ECDSA", hash: "SHA-256" } },
   EdDSA: { key: { name: "Ed25519" }, sign: { name: "Ed25519" } },
 };
-const STRINGS = [
-  "iss",
-  "sub",
-  "agent",
-  "chat_id",
-  "jti",
-  "response_hash",
-  "output_hash",
-  "request_hash",
-];
+const HASHES = ["response_hash", "output_hash", "request_hash"];
+const STRINGS = ["iss", "sub", "agent", "chat_id", "jti", ...HASHES];
 /** The members of a receipt that correspond to claims of the same name. */
 const PAID = ["agent", "amount", "refunded", "fee", "currency", "paid_at"];
 const RECEIPT_STRINGS = ["iss", "sub", "chat_id", "response_id", ...PAID];
@@ -116,8 +108,7 @@ export async function checkAnswer(message, keys, { chatId, question } = {}) {
 }
 
 /**
- * Returns the part of the stored response, which other protocols read, that differs from the signed
- * one.
+ * The part of the stored response that differs from the signed one; other protocols read it.
  * @param {Claims} claims
  * @param {SignedMessage} message
  * @returns {"response"|"usage"|undefined}
@@ -189,8 +180,7 @@ const isOfPrice = (claims, price) =>
   (claims.amount === "0" || price.currency === claims.currency);
 
 /**
- * The price in an answer's signature; null if it cannot be verified, which the answer's own check
- * reports.
+ * The price in an answer's signature; null if it cannot be verified.
  * @param {string} signature
  * @param {PublishedKey[]} keys
  * @returns {Promise<{amount: string, currency: string}|null>}
@@ -229,7 +219,7 @@ async function open(signature, keys, typ, strings) {
   const [head, body, tail] = String(signature).split(".");
   const bytes = bytesOf(tail);
   const claims = claimsOf(bytesOf(body), strings);
-  const key = keys.find((one) => one.kid === kid);
+  const key = keys.find((entry) => entry.kid === kid);
   if (!key) throw new UnknownKey();
   if (key.alg !== alg || (key.use ?? "sig") !== "sig" || key.d !== undefined)
     throw new BadSignature();
@@ -324,11 +314,7 @@ function objectOf(bytes) {
   throw new BadSignature();
 }
 
-/**
- * Decode a part, which must be in its only canonical form.
- * @param {string} part
- * @returns {Uint8Array<ArrayBuffer>}
- */
+/** @param {string} part in its only canonical form @returns {Uint8Array<ArrayBuffer>} */
 function bytesOf(part) {
   if (part.length % 4 === 1) throw new BadSignature();
   const text = atob(part.replaceAll("-", "+").replaceAll("_", "/"));
@@ -404,7 +390,6 @@ async function requestOf(claims, question) {
     role,
     content: content ?? "",
     content_items: items ?? [],
-    // Messages of earlier servers have none.
     salt: typeof salt === "string" && salt ? salt : undefined,
   };
   if ((await hashOf(request)) === claims.request_hash) return "same";

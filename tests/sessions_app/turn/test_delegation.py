@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import base64
 import uuid
-from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from django.utils import timezone
 
 from agents_app.models import Agent
-from chat_app.contents import references
 from sessions_app.models import Response, ToolCall
-from sessions_app.records import CallAnswer
-from sessions_app.tools import calls, delegated_calls
 from tests import factories
 from tests.client import TERMINAL, Frame, UampClient, wait_until
 from tests.live_server import shared_chat
@@ -346,44 +341,6 @@ def test_who_cancels_an_answer_cancels_the_tools_of_the_others(dial: Dial, tmp_p
         ("delegate", "cancelled"),
         ("steps", "cancelled"),
     }
-
-
-def test_an_answer_that_comes_too_late_changes_nothing(alice: Person) -> None:
-    boss = factories.response(doer("boss"), factories.chat(alice.user))
-    call = factories.tool_call(boss, name="delegate", kind="agent", status="waiting")
-    content = factories.content(alice.user)
-    answers = [
-        CallAnswer(result=text, is_error=False, content_items=items)
-        for text, items in (("first", ()), ("second", (references.item_of(content),)))
-    ]
-    for answer in answers:
-        delegated_calls.answer_call(call.pk, answer, at=timezone.now())
-    call.refresh_from_db()
-    assert (call.status, call.result, call.content_items) == ("done", "first", [])
-    assert not content.uses.exists()
-
-
-def test_work_that_waits_for_a_person_does_not_run_out_of_time(alice: Person) -> None:
-    boss = factories.response(doer("boss"), factories.chat(alice.user), status="waiting")
-    late = timezone.now() - timedelta(seconds=1)
-    delegated_call, lost = (
-        factories.tool_call(boss, name="delegate", kind="agent", status="waiting", deadline=late)
-        for _ in range(2)
-    )
-    chat = factories.chat(alice.user)
-    session = factories.session(alice.user, chat, parent_call=delegated_call)
-    factories.response(doer("worker"), chat, session=session)
-    assert calls.expire_calls() == [lost]
-    delegated_call.refresh_from_db()
-    assert delegated_call.status == "waiting"
-
-
-def test_the_time_of_the_other_one_is_not_the_answers(dial: Dial, settings: Settings) -> None:
-    doer("boss", "worker", max_seconds=1)
-    doer("worker")
-    # Two seconds of words.
-    frames = answer_frames(dial(), "boss", task_for("worker", order(words=40)))
-    assert answer_text(frames).startswith("received: word0 word1 ")
 
 
 def test_what_two_agents_use_is_counted_apart(dial: Dial) -> None:
