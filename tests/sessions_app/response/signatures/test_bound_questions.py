@@ -72,7 +72,7 @@ def test_a_paid_answer_that_another_process_ends_binds_the_question_as_it_was(
     client.until("response.delta")
     wait_until(lambda: Response.objects.get().text != "")
     question = Message.objects.get()
-    signed = question_hash(question.pk, "user", "Write", [])
+    signed = question_hash(question.pk, "user", "Write", [], question.salt)
     edit(question.pk)
     past = timezone.now() - timedelta(seconds=1)
     Response.objects.update(
@@ -97,7 +97,7 @@ async def test_an_answer_that_another_process_continues_binds_the_question_as_it
         question = factories.message(row.chat, row.session.user, "as it was")
         signed = {
             "question_id": question.pk,
-            "question_hash": question_hash(question.pk, "user", "as it was", []),
+            "question_hash": question_hash(question.pk, "user", "as it was", [], question.salt),
         }
         Response.objects.filter(pk=row.pk).update(message=question, request=signed)
         row.tool_calls.update(status="done", result='"sunny"', finished_at=timezone.now())
@@ -109,7 +109,9 @@ async def test_an_answer_that_another_process_continues_binds_the_question_as_it
     await database.run(wait_until, lambda: get_response(response_id).status == "completed")
     claims = await database.run(claims_of, response_id)
     assert claims["request_id"] == question.pk
-    assert claims["request_hash"] == question_hash(question.pk, "user", "as it was", [])
+    assert claims["request_hash"] == question_hash(
+        question.pk, "user", "as it was", [], question.salt
+    )
 
 
 @pytest.mark.parametrize("text", ["Hello", "x" * 5000])
@@ -121,7 +123,7 @@ def test_the_hash_of_a_question_is_stored_when_its_answer_begins(
     question = Message.objects.get(role="user")
     stored = Response.objects.get().request
     assert stored["question_id"] == question.pk
-    assert stored["question_hash"] == question_hash(question.pk, "user", text, [])
+    assert stored["question_hash"] == question_hash(question.pk, "user", text, [], question.salt)
     assert claims_of(done["response_id"])["request_hash"] == stored["question_hash"]
 
 
