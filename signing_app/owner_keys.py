@@ -35,6 +35,7 @@ from signing_app.models import PublishedKey
 from uamp.signatures.trust import LATE_SECONDS
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from datetime import datetime, timedelta
 
     from cryptography.fernet import MultiFernet
@@ -196,15 +197,22 @@ def forget_private_halves(limit: int) -> int:
 
 def unreadable_keys(owner: str | None = None) -> list[str]:
     """Return the ids of keys, of one owner or of all, that this SECRET_KEY cannot decrypt."""
-    rows = PublishedKey.objects.exclude(secret="").order_by("kid")
-    if owner is not None:
-        rows = rows.filter(owner=owner)
+    return [kid for kid, of in _unreadable() if owner is None or of == owner]
+
+
+def owners_of_unreadable() -> list[str]:
+    """Return the owners of the keys that this SECRET_KEY cannot decrypt."""
+    return sorted({owner for _, owner in _unreadable()})
+
+
+def _unreadable() -> Iterator[tuple[str, str]]:
+    """Yield id and owner of each key that may still sign and cannot be decrypted."""
+    signing = PublishedKey.objects.exclude(secret="").exclude(vouches_until__lte=timezone.now())
     decrypting = cipher(_PURPOSE)
-    return [
-        kid
-        for kid, secret in rows.values_list("kid", "secret").iterator()
-        if not _is_readable(decrypting, secret)
-    ]
+    rows = signing.order_by("kid").values_list("kid", "owner", "secret")
+    for kid, owner, secret in rows.iterator():
+        if not _is_readable(decrypting, secret):
+            yield kid, owner
 
 
 def _is_readable(decrypting: MultiFernet, secret: str) -> bool:

@@ -33,6 +33,7 @@ from redis import RedisError
 from redis.asyncio import Redis
 
 from sessions_app import database, lifespan
+from uamp_project.monitoring.metrics import show_metrics
 
 logger = logging.getLogger(__name__)
 
@@ -85,6 +86,8 @@ async def readyz(_: HttpRequest) -> JsonResponse:
 PROBES: Final[dict[str, Callable[[HttpRequest], Awaitable[HttpResponseBase]]]] = {
     "/healthz": healthz,
     "/readyz": readyz,
+    # Read from each process, under an address that ALLOWED_HOSTS does not name.
+    "/metrics": show_metrics,
 }
 
 
@@ -176,8 +179,11 @@ def _write_a_file() -> None:
 async def _layer() -> str:
     """Send a message through the layer, then close its channel by cancelling a receive.
 
-    The message takes one of the layer's servers; the others have to answer, too.
+    Of several servers of the layer, one has to answer: the others have chats of their own, and
+    every process would be unready because of them.
     """
+    if settings.REDIS_URL and len(settings.REDIS_LAYER_URLS) > 1:
+        return await _layer_servers()
     layer = get_channel_layer()
     channel = await layer.new_channel()
     await layer.send(channel, {"type": "health.probe"})
@@ -186,11 +192,23 @@ async def _layer() -> str:
     await asyncio.sleep(0)
     leaving.cancel()
     await asyncio.wait([leaving])
-    if settings.REDIS_URL and len(settings.REDIS_LAYER_URLS) > 1:
-        await asyncio.gather(*map(_ping, settings.REDIS_LAYER_URLS))
     return ""
 
 
+async def _layer_servers() -> str:
+    """Log the servers of the layer that do not answer; return "layer" if none does."""
+    pings = map(_ping, settings.REDIS_LAYER_URLS)
+    failures = [
+        answer
+        for answer in await asyncio.gather(*pings, return_exceptions=True)
+        if isinstance(answer, BaseException)
+    ]
+    if failures:
+        count = f"{len(failures)} of {len(settings.REDIS_LAYER_URLS)}"
+        logger.warning("%s servers of the channel layer do not answer: %r", count, failures[0])
+    return "layer" if len(failures) == len(settings.REDIS_LAYER_URLS) else ""
+
+
 async def _ping(url: str) -> None:
-    async with Redis.from_url(url) as client:
+    async with asyncio.timeout(PROBE_SECONDS / 2), Redis.from_url(url) as client:
         await client.ping()

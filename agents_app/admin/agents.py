@@ -1,6 +1,6 @@
 """Agents in the admin, where operators add, change and disable them."""
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from django.contrib import admin, messages
 from django.http import HttpRequest, HttpResponse
@@ -29,6 +29,18 @@ __all__ = ["AgentAdmin", "AgentForm", "ToolSourceAdmin"]
 
 DAEMONS = 20
 """The most daemons of a connected agent that its page lists."""
+
+
+_UNITS: Final = {
+    "per_answer": "an answer",
+    "input_per_1k": "for 1,000 input tokens",
+    "output_per_1k": "for 1,000 output tokens",
+    "cache_read_per_1k": "for 1,000 tokens read from a cache",
+    "cache_write_per_1k": "for 1,000 tokens written to a cache",
+    "audio_input_per_1k": "for 1,000 tokens of sound in",
+    "audio_output_per_1k": "for 1,000 tokens of sound out",
+}
+"""The names of prices, in words."""
 
 
 @admin.register(Agent)
@@ -99,11 +111,7 @@ class AgentAdmin(AuditedAdmin):
     def price(self, agent: Agent) -> str:
         """Return the amounts of its prices, each with what it is for."""
         pricing = agent.pricing or {}
-        words = [
-            f"{amount} {name.replace('_', ' ')}"
-            for name, amount in pricing.items()
-            if name.startswith("per_") or "_per_" in name
-        ]
+        words = [f"{pricing[name]} {unit}" for name, unit in _UNITS.items() if name in pricing]
         if tools := pricing.get("tools"):
             words.append("1 priced tool" if len(tools) == 1 else f"{len(tools)} priced tools")
         return ", ".join(words) or "free"

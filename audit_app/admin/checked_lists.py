@@ -155,7 +155,7 @@ class CheckedList(ChangeList):
 
     def _refused(self, request: HttpRequest, error: Exception) -> IncorrectLookupParameters:
         if isinstance(error, OperationalError):
-            text = "The database could not read this list in time. Narrow it down by a date."
+            text = "The database could not read this list. Try again, or use fewer filters."
         else:
             text = "The filter has an impossible value. This list shows all rows."
         messages.error(request, text)

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 MAX_ROWS: Final = 100
 """The most rows that one confirmed action of a list covers."""
+SEEN_CHARS: Final = 80
 _NOTHING_SEEN: Final = "?"
 
 
@@ -47,7 +48,7 @@ class ReasonForm(forms.Form):
     """The reason, for the audit; `seen` is the row's state as the operator saw it."""
 
     reason = forms.CharField(max_length=500, help_text="Recorded in the audit.")
-    seen = forms.CharField(required=False, max_length=80, widget=forms.HiddenInput)
+    seen = forms.CharField(required=False, max_length=SEEN_CHARS, widget=forms.HiddenInput)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -239,7 +240,7 @@ class OperationsAdmin(AuditedAdmin):
         for row in fit:
             try:
                 # Of a form without it, nothing is known that the operator saw.
-                seen = request.POST.get(f"seen-{row.pk}", _NOTHING_SEEN)
+                seen = request.POST.get(f"seen-{row.pk}", _NOTHING_SEEN)[:SEEN_CHARS]
                 data = {**form.cleaned_data, "seen": seen}
                 count += bool(self._run(request, operation, row, data))
             except OperationRefused as error:

@@ -13,7 +13,7 @@ from tests import factories
 
 MOST: Final = 7
 WIDER: Final = {"sessions_app.AnswerHour"}
-"""Sums by everything that tells them apart, in short columns."""
+"""Sums by everything that distinguishes them, in short columns."""
 
 
 @pytest.mark.django_db
@@ -31,7 +31,10 @@ def test_the_price_of_an_agent_is_in_words() -> None:
     page = admin.site._registry[Agent]
     prices = {
         "free": {},
-        "0.02 per answer, 0.01 output per 1k": {"per_answer": "0.02", "output_per_1k": "0.01"},
+        "0.02 an answer, 0.01 for 1,000 output tokens": {
+            "per_answer": "0.02",
+            "output_per_1k": "0.01",
+        },
         "1 priced tool": {"tools": {"search": "1"}},
     }
     for words, pricing in prices.items():

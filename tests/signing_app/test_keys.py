@@ -161,13 +161,28 @@ def test_no_process_starts_that_cannot_read_the_keys_until_they_are_replaced(
     require_readable_keys()
     settings.SECRET_KEY = "another " + "1" * 50
     owner_keys.forget()
+    readable = owner_keys.signing_key("receipts")
     for command in ("serve", "web", "worker"):
         with pytest.raises(CommandError, match=rf"{key.kid}.*rotate_signing_keys"):
             call_command(command)
-    call_command("rotate_signing_keys")
+    call_command("rotate_signing_keys", "--unreadable")
     require_readable_keys()
     assert owner_keys.signing_key(OWNER).kid != key.kid
+    assert owner_keys.signing_key("receipts").kid == readable.kid
     assert jwk_of(key.kid) is not None
+
+
+def test_a_key_that_signs_no_more_keeps_no_process_from_starting(settings: Settings) -> None:
+    owner_keys.signing_key(OWNER)
+    settings.SECRET_KEY = "another " + "1" * 50
+    past = timezone.now() - timedelta(seconds=1)
+    PublishedKey.objects.update(retired_at=past, vouches_until=past)
+    require_readable_keys()
+    PublishedKey.objects.update(vouches_until=timezone.now() + timedelta(hours=1))
+    with pytest.raises(CommandError, match="rotate_signing_keys --unreadable"):
+        require_readable_keys()
+    call_command("rotate_signing_keys", "--unreadable")
+    require_readable_keys()
 
 
 def test_keys_of_agents_never_displace_those_of_other_purposes(

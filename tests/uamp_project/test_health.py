@@ -104,13 +104,19 @@ def test_a_layer_that_does_not_answer_is_said(
 
 
 @pytest.mark.redis
-def test_one_of_several_layer_servers_that_is_away_is_said(
-    server: ServerAddress, settings: Settings, redis_url: str, monkeypatch: pytest.MonkeyPatch
+def test_a_process_is_ready_while_one_of_several_layer_servers_answers(
+    server: ServerAddress,
+    settings: Settings,
+    redis_url: str,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     monkeypatch.setattr(health, "ANSWER_SECONDS", 0)
-    settings.REDIS_URL, settings.REDIS_LAYER_URLS = redis_url, [redis_url, redis_url]
-    assert httpx.get(f"{server.http}/readyz").status_code == 200
-    settings.REDIS_LAYER_URLS = [redis_url, f"redis://127.0.0.1:{services.free_port()}/0"]
+    away = f"redis://127.0.0.1:{services.free_port()}/0"
+    settings.REDIS_URL, settings.REDIS_LAYER_URLS = redis_url, [redis_url, away]
+    assert httpx.get(f"{server.http}/readyz", timeout=60).status_code == 200
+    assert "1 of 2 servers of the channel layer do not answer" in caplog.text
+    settings.REDIS_LAYER_URLS = [away, away]
     ready = httpx.get(f"{server.http}/readyz", timeout=60)
 
     assert (ready.status_code, ready.json()["reasons"]) == (503, ["layer"])

@@ -56,7 +56,7 @@ def test_a_process_on_the_same_machine_is_named(tmp_path: Path) -> None:
 @pytest.mark.django_db(transaction=True)
 def test_a_lock_without_a_name_is_waited_for_likewise(tmp_path: Path) -> None:
     with (tmp_path / "migrate.lock").open("w") as other:
-        fcntl.flock(other, fcntl.LOCK_EX)
+        fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
         with pytest.raises(CommandError, match="is locked by another process"), alone(lambda: None):
             pytest.fail("two migrate at once")
 

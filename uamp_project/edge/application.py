@@ -136,7 +136,8 @@ async def _refused(scope: Scope, address: str) -> HttpResponse | None:
     """Return the refusal of a request above its address's quota, or of its proxy; or None."""
     if scope["path"].startswith(UNCOUNTED):
         return None
-    if scope.get(LACKS_SCHEME):
+    # Metrics are read from each process, not through the proxy.
+    if scope.get(LACKS_SCHEME) and scope["path"] != "/metrics":
         _warn_of_proxy()
         return refusals.no_scheme(scope["path"])
     visitors = rates.visitors(address)

@@ -68,6 +68,8 @@ def no_scheme(path: str) -> HttpResponse:
         "The proxy in front of this server does not send X-Forwarded-Proto, which has to be `https`"
         " for requests over TLS. Its operator has to configure it."
     )
+    if is_protocol(path):
+        return problem(RemoteProtocolError(ErrorCode.INVALID_EVENT, message), instance=path)
     return refusal("invalid", detail=message, instance=path)
 
 

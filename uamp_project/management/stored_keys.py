@@ -22,6 +22,6 @@ def require_readable_keys() -> None:
     raise CommandError(
         f"this SECRET_KEY cannot decrypt the signing keys {', '.join(kids[:_NAMED])}{more}. Use the"
         " SECRET_KEY of the other processes, and name earlier ones in SECRET_KEY_FALLBACKS. If it"
-        f" is lost, run `{program_name()} rotate_signing_keys`, which replaces these keys: what"
-        " they signed stays valid"
+        f" is lost, run `{program_name()} rotate_signing_keys --unreadable`, which replaces these"
+        " keys: what they signed stays valid"
     )

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import hmac
 import logging
-import threading
 import time
 from collections import Counter
 from typing import TYPE_CHECKING, Final
@@ -38,6 +37,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 READ_SECONDS: Final = 10.0
+WAIT_SECONDS: Final = 3.0
+"""How long a scrape waits for the rows: below the time-out of Prometheus, and of the pool."""
 
 
 class ProcessCollector(Collector):
@@ -75,16 +76,30 @@ class ProcessCollector(Collector):
 
 
 class RowsCollector(Collector):
-    """The open work and the ledger of all processes. Any thread may collect."""
+    """The open work and the ledger of all processes, as `refresh` read them."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
         self._read_at = -READ_SECONDS
         self._rows: tuple[OpenWork, LedgerHealth] | None = None
 
+    async def refresh(self) -> None:
+        """Read the rows again if the last read is too old; forget them without an answer in time.
+
+        While the database is away, each of its threads waits for a connection.
+        """
+        now = time.monotonic()
+        if now - self._read_at < READ_SECONDS:
+            return
+        self._read_at = now
+        try:
+            self._rows = await asyncio.wait_for(database.run(_read), WAIT_SECONDS)
+        except (TimeoutError, DatabaseError, InterfaceError) as error:
+            logger.warning("the metrics of the database's rows are absent: %r", error)
+            self._rows = None
+
     def collect(self) -> Iterator[GaugeMetricFamily]:
-        """Yield the gauges, reading the rows again if the last read is too old."""
-        rows = self._current()
+        """Yield the gauges."""
+        rows = self._rows
         yield GaugeMetricFamily(
             "uamp_rows_read",
             "1 if the gauges of the database's rows were read; they are absent otherwise.",
@@ -95,21 +110,13 @@ class RowsCollector(Collector):
             yield from _of_work(work)
             yield from _of_ledger(ledger)
 
-    def _current(self) -> tuple[OpenWork, LedgerHealth] | None:
-        """Return the rows, or None if the database does not answer."""
-        with self._lock:
-            if self._rows is None or time.monotonic() - self._read_at >= READ_SECONDS:
-                try:
-                    self._rows = open_work(), ledger_health()
-                except (DatabaseError, InterfaceError) as error:
-                    logger.warning("the metrics of the database's rows are absent: %s", error)
-                    self._rows = None
-                self._read_at = time.monotonic()
-            return self._rows
-
     def describe(self) -> list[GaugeMetricFamily]:
-        """Return nothing, so that the registry does not read the rows when this is added."""
+        """Return nothing: the gauges depend on the rows."""
         return []
+
+
+def _read() -> tuple[OpenWork, LedgerHealth]:
+    return open_work(), ledger_health()
 
 
 def _of_work(work: OpenWork) -> Iterator[GaugeMetricFamily]:
@@ -161,7 +168,8 @@ def _of_ledger(ledger: LedgerHealth) -> Iterator[GaugeMetricFamily]:
 
 _process: Final = ProcessCollector()
 metrics.register(_process)
-metrics.register(RowsCollector())
+_rows: Final = RowsCollector()
+metrics.register(_rows)
 
 
 @require_safe
@@ -175,8 +183,6 @@ async def show_metrics(request: HttpRequest) -> HttpResponse:
     if not hmac.compare_digest(header.encode(), f"Bearer {token}".encode()):
         return refusal("unauthorized", instance=request.path)
     _process.note()
-    try:
-        text, media_type = await asyncio.wait_for(database.run(metrics.exposition), READ_SECONDS)
-    except TimeoutError:
-        return refusal("unavailable", instance=request.path)
+    await _rows.refresh()
+    text, media_type = await asyncio.to_thread(metrics.exposition)
     return HttpResponse(text, content_type=media_type)

@@ -88,9 +88,10 @@ def _ticks(places: Sequence[int], items: Sequence[Item]) -> list[dict[str, Any]]
 
 def elapsed_text(seconds: float) -> str:
     """Return a time since the first item, as precise as its length deserves."""
-    if seconds < 1:
-        return f"+{max(seconds, 0) * 1000:.0f} ms"
-    if seconds < 60:  # noqa: PLR2004 a minute
+    milliseconds = round(max(seconds, 0) * 1000)
+    if milliseconds < 1000:  # noqa: PLR2004 a second
+        return f"+{milliseconds} ms"
+    if seconds < 59.95:  # noqa: PLR2004 what rounds to a minute
         return f"+{seconds:.1f} s"
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)

@@ -25,14 +25,22 @@ class Command(BaseCommand):
             nargs="*",
             help="agent:<id>, receipts, log, tree, shares, cards or federation; all without one",
         )
+        parser.add_argument(
+            "--unreadable",
+            action="store_true",
+            help="only keys that this SECRET_KEY cannot decrypt",
+        )
 
     def handle(self, *_: Any, **options: Any) -> None:
         """Rotate, and print the new key ids."""
-        signing = owner_keys.owners()
-        owners = options["owner"] or signing
+        unreadable = owner_keys.owners_of_unreadable()
+        signing = [*owner_keys.owners(), *unreadable]
+        owners = options["owner"] or (unreadable if options["unreadable"] else signing)
+        if options["unreadable"]:
+            owners = [owner for owner in owners if owner in unreadable]
         if unknown := sorted(set(owners) - set(signing)):
             raise CommandError(f"No key signs for {', '.join(unknown)}.")
-        for owner in owners:
+        for owner in dict.fromkeys(owners):
             announced = owner_keys.signs_from(owner)
             if announced is not None and not owner_keys.unreadable_keys(owner):
                 self.stdout.write(

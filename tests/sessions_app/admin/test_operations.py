@@ -221,7 +221,8 @@ def test_revoking_and_disabling_say_how_many_answers_end() -> None:
 
 
 def test_a_rotation_says_that_running_answers_continue() -> None:
-    key, client = row_of(ApiKey), staff("Operator")
+    key, client = row_of(ApiKey), Client()
+    client.force_login(factories.superuser())
     Response.objects.update(request={"credential": key.credential})
     facts = client.get(page_of(key, "rotate")).context["facts"]
     assert "1 answer that was requested with it is running, and continues; revoke" in facts

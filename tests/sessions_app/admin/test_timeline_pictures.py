@@ -48,7 +48,8 @@ def test_items_of_one_moment_and_clocks_that_differ_have_a_picture() -> None:
 @pytest.mark.parametrize(
     ("seconds", "text"),
     [
-        (-1, "+0 ms"), (0.0123, "+12 ms"), (59.94, "+59.9 s"), (61, "+1 min 1 s"),
+        (-1, "+0 ms"), (0.0123, "+12 ms"), (0.9996, "+1.0 s"), (59.94, "+59.9 s"),
+        (59.97, "+1 min 0 s"), (61, "+1 min 1 s"),
         (3600, "+1 h 0 min"), (90_000, "+1 d 1 h"),
     ],
 )  # fmt: skip

@@ -54,6 +54,8 @@ def get(path: str, peer: str, scheme: str, **headers: str) -> tuple[int, bytes]:
         ("/login", PROXY, "https", {}, 200),
         ("/login", OTHER, "http", {}, 200),
         ("/readyz", PROXY, "http", {}, 200),
+        ("/metrics", PROXY, "http", {}, 200),
+        ("/events", PROXY, "http", {}, 400),
     ],
 )
 def test_a_proxy_that_does_not_name_the_scheme_is_refused(
