@@ -221,12 +221,11 @@ def test_revoking_and_disabling_say_how_many_answers_end() -> None:
 
 
 def test_a_rotation_says_that_running_answers_continue() -> None:
-    key, client = row_of(ApiKey), Client()
-    client.force_login(factories.superuser())
+    key, client = row_of(ApiKey), staff("Operator", "Auditor")
     Response.objects.update(request={"credential": key.credential})
     facts = client.get(page_of(key, "rotate")).context["facts"]
     assert "1 answer that was requested with it is running, and continues; revoke" in facts
-    Response.objects.update(finished_at=timezone.now())
+    Response.objects.update(status="completed", finished_at=timezone.now())
     assert "No answer is running; revoke" in client.get(page_of(key, "rotate")).context["facts"]
 
 
