@@ -176,7 +176,7 @@ class AgentConnectionAdmin(OperationsAdmin, RecordAdmin):
     """The agents that daemons have registered, by socket."""
 
     list_display = (
-        "name", linked("agent"), "address", "token", "program", moment("connected_at"), "state",
+        moment("connected_at"), linked("agent"), "owner", "address", "token", "program", "state",
     )  # fmt: skip
     list_select_related = ("agent__owner",)
     fields = (
@@ -213,11 +213,6 @@ class AgentConnectionAdmin(OperationsAdmin, RecordAdmin):
         """Return the page of the agent, because the row is about to be deleted."""
         agent_id = getattr(row, "agent_id")  # noqa: B009 the base knows no fields
         return reverse("admin:agents_app_agent_change", args=[quote(agent_id)])
-
-    @admin.display(description="daemon")
-    def name(self, row: AgentConnection) -> str:
-        """Return the number of its row."""
-        return str(row.pk)
 
     @admin.display(description="owner")
     def owner(self, row: AgentConnection) -> SafeString | str:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
 from django.contrib.admin.utils import quote
 from playwright.async_api import expect
 
+from tests.client import wait_until
 from tests.http_server import LocalServer, QuietHandler, serving
 from tests.journeys.product import browser, running_product, sign_in, write
-from tests.journeys.test_admin import PEOPLE, ROLES, at_work
+from tests.journeys.test_admin import PEOPLE, ROLES, at_work, number_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
+FAILED = "The agent's model does not exist."
+ENDED = "Response.objects.filter(agent__name='picky', status='failed').count()"
 REFUSED = "The model m-9 does not exist or you do not have access to it."
 CHAT = """
 from agents_app.models import Agent
@@ -61,6 +65,11 @@ class PickyProvider(QuietHandler):
         self.wfile.write(body)
 
 
+def has_failed(product: Product, count: str) -> bool:
+    """Return whether so many answers have failed."""
+    return bool(number_of(product, ENDED) == count)
+
+
 @pytest.fixture(scope="module")
 def product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
     folder = tmp_path_factory.mktemp("product")
@@ -78,10 +87,10 @@ async def test_support_finds_the_words_of_a_provider_by_name_and_time(
             asker = await sign_in(await running.new_context(), product, "bob")
             chat = product.run(CHAT.format(url=f"{provider.origin}/v1")).strip()
             await asker.goto(f"{product.url}/chats/{chat}")
-            for number in range(3):
-                await write(asker, f"Question {number}")
-                failed = asker.locator(".message.from-agent:not([data-testid=live-response])")
-                await expect(failed).to_have_count(number + 1)
+            for count in ("1", "2", "3"):
+                await write(asker, f"Question {count}")
+                await expect(asker.get_by_text(FAILED).first).to_be_visible()
+                wait_until(partial(has_failed, product, count))
             response_id = product.run(AT_NOON).strip()
             desk = await at_work(product, running, "Support")
             await desk.start()
