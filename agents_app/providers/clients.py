@@ -281,8 +281,7 @@ def access_of(row: ModelRow) -> ModelAccess:
 def _provider(spec: AgentSpec) -> _Provider:
     base_url, api_version = spec.options.get("base_url"), spec.options.get("api_version")
     timeout = spec.options.get("timeout")
-    address, api_key, target = access_of(spec)
-    is_trusted = target is None or is_vendors(address)
+    _, api_key, target = access_of(spec)
     # Each provider has its own connection pool.
     is_allowed = None if target is None else target.is_allowed
     cache_key = (spec.provider, base_url, api_version, api_key, timeout, is_allowed)
@@ -295,10 +294,18 @@ def _provider(spec: AgentSpec) -> _Provider:
             retry=RETRY,
             connector=None if target is None else partial(guarded_connector, target),
             # Who chose another address may also have written the server that counts there.
-            hidden_tokens=None if is_trusted else settings.UAMP_RESERVE_REASONING_TOKENS,
+            hidden_tokens=(
+                None if counts_are_trusted(spec) else settings.UAMP_RESERVE_REASONING_TOKENS
+            ),
         )
         _providers[cache_key] = _KINDS[spec.provider](config=config)
     return _providers[cache_key]
+
+
+def counts_are_trusted(row: ModelRow) -> bool:
+    """Return whether the model of a row runs at its vendor or at a server of the operator."""
+    base_url = row.options.get("base_url")
+    return base_url is None or is_vendors(base_url)
 
 
 def model_address(provider: str, base_url: str | None) -> str:

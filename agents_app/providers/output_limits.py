@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from django.conf import settings
 
-from agents_app.providers.clients import vendor_params
+from agents_app.providers.clients import counts_are_trusted, vendor_params
 from agents_app.providers.options import problem_of
 from agents_app.selectors import AgentSpec
 from upp.providers.parameters import BUDGETS
@@ -52,6 +52,24 @@ def with_reserved_limit(spec: AgentSpec, params: dict[str, Any]) -> dict[str, An
         return {**params, "generationConfig": config}
     name = "max_tokens" if spec.provider == "anthropic" else "max_completion_tokens"
     return {**params, name: limit}
+
+
+def enforced_limit(spec: AgentSpec, overrides: Mapping[str, Any]) -> int | None:
+    """Return the most output tokens one inference can bill, if its vendor is sent that limit.
+
+    None for models whose counts are not trusted: their servers may ignore limits as well.
+    """
+    is_hosted = spec.kind not in {"remote", "connected"} and spec.provider != "scripted"
+    if not is_hosted or problem_of(spec.provider, spec.options) is not None:
+        return None
+    if not counts_are_trusted(spec):
+        return None
+    params = with_reserved_limit(spec, vendor_params(spec, overrides))
+    limits = _limits(spec.provider, params)
+    if not limits or (spec.provider == "openai_realtime" and "max_tokens" not in params):
+        # Realtime APIs are sent no other name.
+        return None
+    return max(limits) + int(spec.options.get("reasoning_tokens") or 0)
 
 
 def _limits(provider: str, params: Mapping[str, Any]) -> list[int]:

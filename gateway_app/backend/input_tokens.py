@@ -12,7 +12,7 @@ from chat_app.contents.reading_rights import ContentNotFound, readable
 from sessions_app import database
 from sessions_app.access.protocol_rights import check_scope
 from sessions_app.billing.media_weights import media_ids, read_extents
-from sessions_app.billing.weights import usual_input
+from sessions_app.billing.weights import whole_input
 from sessions_app.response.request import ResponseRequest, run_request
 from uamp import ErrorCode, RemoteProtocolError
 
@@ -51,7 +51,7 @@ async def input_tokens(principal: Principal, turn: ClientTurn) -> int:
     owner = ContentOwner(user_id=principal.user_id, chats=principal.rights.chats)
     readable = await database.run(_readable, ids, owner) if ids else []
     extents = await read_extents(readable, principal.counted_as) if readable else {}
-    return usual_input(spec, request, extents).input_tokens or 0
+    return whole_input(spec, request, extents)
 
 
 def _readable(ids: Sequence[str], owner: ContentOwner) -> list[str]:

@@ -30,6 +30,8 @@ class Meter:
     client_tools: frozenset[str] = frozenset()
     # The tokens of prompts that a later step adds (`weights.later_prompts`).
     prompts: int = 0
+    # The output tokens of an inference that its vendor does not exceed, if it is sent a limit.
+    limit: int | None = None
     usage: uamp.UsageStats | None = None
     tools: Counter[str] = field(default_factory=Counter)
     first_input: int = 0
@@ -44,6 +46,8 @@ class Meter:
     _written: int = 0
     # Whether an inference was sent whose input is not counted yet.
     _is_sent: bool = False
+    # The inferences sent since the last count.
+    _uncounted: int = 0
     # The weight that the next step reserves and is not charged unless its provider counts it: the
     # ids of calls and results, and what results weigh at most beyond their usual weight.
     _uncharged: int = 0
@@ -91,6 +95,7 @@ class Meter:
                 self.usage = added(self.usage, usage)
                 self.written = self.max_written = self.spoken_ms = self._uncharged = 0
                 self._is_sent = False
+                self._uncounted = 0
                 self.first_input = token_count(usage.input_tokens) + token_count(
                     usage.output_tokens
                 )
@@ -121,7 +126,7 @@ class Meter:
         is_read = read or (cached and self.spec.provider == "anthropic")
         # Providers other than Anthropic count cached tokens as input.
         estimate = 0 if is_read else max(self.first_input if self._is_sent else 0, cached)
-        unsaid = 0 if wrote else tokens_of(self.written)
+        unsaid = 0 if wrote else self._within_limit(self.written)
         if not estimate and not unsaid:
             return reported
         return msgspec.structs.replace(
@@ -194,6 +199,7 @@ class Meter:
     def mark_sent(self) -> None:
         """Count the input of an inference as sent, until its provider has counted it."""
         self._is_sent = True
+        self._uncounted += 1
 
     def mark_unsent(self) -> None:
         """Do not count the input of an inference that failed without any output."""
@@ -232,7 +238,7 @@ class Meter:
 
     def _step_usage(self, read: int, sound: int, written: int) -> uamp.UsageStats:
         spoken = sound_tokens(self.spoken_ms)
-        output = tokens_of(written) + spoken
+        output = self._within_limit(written) + spoken
         return uamp.UsageStats(
             input_tokens=read,
             output_tokens=output,
@@ -241,6 +247,11 @@ class Meter:
             if spoken or sound
             else None,
         )
+
+    def _within_limit(self, written: int) -> int:
+        """Return the tokens of a weight of output, as far as its vendor can bill them."""
+        tokens = tokens_of(written)
+        return tokens if self.limit is None else min(tokens, self.limit * max(self._uncounted, 1))
 
     def tokens_written(self) -> int:
         """Return the number of output tokens, estimated if the provider counted none."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from django.conf import settings
 
+from agents_app.providers.output_limits import enforced_limit
 from agents_app.runtime.agent_run import AgentError
 from payments_app import services as ledger
 from payments_app.money import InvalidAmount, Money
@@ -40,7 +41,11 @@ class TrialPayment:
         self._user_id = user_id
         self._spec = spec
         self._step = step_usage(spec, request)
-        self._meter = Meter(spec, prompts=later_prompts(spec, request))
+        self._meter = Meter(
+            spec,
+            prompts=later_prompts(spec, request),
+            limit=enforced_limit(spec, request.params),
+        )
         self._meter.expect_input(usual_input(spec, request), reserved=self._step)
         self._held = Money.zero(spec.pricing.currency)
         self._covered = 0

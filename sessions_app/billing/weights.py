@@ -86,12 +86,8 @@ def step_usage(
             hidden=settings.UAMP_RESERVE_REASONING_TOKENS,
         ),
     )
-    reads = tokens_of(read.weight_of(request))
-    if window := spec.options.get("context_window"):
-        # Input beyond the context window never reaches the model.
-        reads = min(reads, int(window))
     return uamp.UsageStats(
-        input_tokens=reads,
+        input_tokens=read.tokens_of_input(request),
         output_tokens=writes,
         audio=read.sound_usage(request, writes),
     )
@@ -103,8 +99,13 @@ def usual_input(
     """Return the usual input of the first step, charged if it is interrupted before counting."""
     read = _MediaReading(spec, extents or {}, USUAL)
     return uamp.UsageStats(
-        input_tokens=tokens_of(read.weight_of(request)), audio=read.sound_usage(request, 0)
+        input_tokens=read.tokens_of_input(request), audio=read.sound_usage(request, 0)
     )
+
+
+def whole_input(spec: AgentSpec, request: RunRequest, extents: Extents) -> int:
+    """Return a conversation's usual input tokens, including those beyond a context window."""
+    return tokens_of(_MediaReading(spec, extents, USUAL).weight_of(request))
 
 
 def media_tokens(spec: AgentSpec, request: RunRequest, extents: Extents) -> int:
@@ -150,6 +151,12 @@ class _MediaReading:
         )
         spoken = (writes or None) if speaks and "speech" in request.params else None
         return uamp.AudioUsage(input_tokens=sounds or None, output_tokens=spoken)
+
+    def tokens_of_input(self, request: RunRequest) -> int:
+        """Return the input of a request's first step, within the agent's context window."""
+        reads, window = tokens_of(self.weight_of(request)), self.spec.options.get("context_window")
+        # Input beyond the context window never reaches the model.
+        return min(reads, int(window)) if window else reads
 
     def weight_of(self, request: RunRequest) -> int:
         """Return the approximate weight of the input that a request's first step sends."""

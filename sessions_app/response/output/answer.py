@@ -9,6 +9,7 @@ import msgspec
 
 import uamp
 from agents_app.inferences import InferenceLog
+from agents_app.providers.output_limits import enforced_limit
 from agents_app.runtime.offered_tools import run_by_client
 from sessions_app.billing.meter import Meter
 from sessions_app.billing.weights import later_prompts
@@ -40,11 +41,12 @@ class RunningAnswer:
         self.builder = uamp.OutputBuilder()
         if context.request.resume:
             self.builder.add(_kept_output(context))
-        about = context.spec, context.request
+        about, is_free = (context.spec, context.request), context.spec.pricing.is_free
         self.meter = Meter(
             context.spec,
             client_tools=run_by_client(*about),
-            prompts=0 if context.spec.pricing.is_free else later_prompts(*about),
+            prompts=0 if is_free else later_prompts(*about),
+            limit=None if is_free else enforced_limit(context.spec, context.request.params),
         )
         self.meter.resume(context.usage_before, context.request.resume)
         self.inferences = InferenceLog(context.inferences_before)

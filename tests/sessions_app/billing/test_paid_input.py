@@ -6,11 +6,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from agents_app.runtime.agent_run import RunRequest
+from agents_app.selectors import AgentSpec
 from payments_app.spending import approvals
+from sessions_app.billing.weights import usual_input, whole_input
 from sessions_app.models import Response
 from sessions_app.process.history import History
 from tests.client import TERMINAL, wait_until
-from tests.sessions_app.billing.paid_agents import clean, priced, rich, usd
+from tests.sessions_app.billing.paid_agents import clean, earned, pay, priced, rich, usd
+from uamp import Message
 
 if TYPE_CHECKING:
     from chat_app.log.history import HistoryMessage
@@ -63,3 +67,31 @@ def test_each_inference_of_a_step_is_reserved(dial: Dial, alice: Person) -> None
     client.create_session(agent="paid")
     client.ask(LONG)
     assert inferences_before_the_card(client) == 1
+
+
+def test_input_beyond_the_context_window_is_neither_reserved_nor_charged(
+    dial: Dial, alice: Person
+) -> None:
+    agent = priced("paid", "slow", input_per_1k="1", output_per_1k="1")
+    agent.options = {**agent.options, "context_window": 100}
+    agent.save()
+    rich(alice)
+    client = dial(alice)
+    client.create_session(agent="paid")
+    client.ask(LONG)
+    demand = client.until("payment.required")[-1]
+    assert demand["requirements"]["amount"] == "0.612"
+    pay(client, demand)
+    event = client.until("response.delta", "payment.required", *TERMINAL)[-1]
+    assert event["type"] == "response.delta", event
+    client.send("response.cancel", response_id=demand["response_id"])
+    client.until("response.cancelled")
+    wait_until(clean)
+    assert usd("0.1") < usd(earned(agent)) < usd("0.612")
+
+
+def test_an_estimate_of_the_input_may_exceed_the_context_window() -> None:
+    spec = AgentSpec(id="a", name="a", provider="scripted", options={"context_window": 100})
+    request = RunRequest(response_id="r1", history=[Message(role="user", content=LONG)])
+    assert whole_input(spec, request, {}) == len(LONG) / 4
+    assert usual_input(spec, request).input_tokens == 100
