@@ -153,17 +153,15 @@ def dead_processes() -> list[str]:
 def refused_by_daemons(
     agent_id: str, options: Collection[str], *, with_tools: bool = False
 ) -> list[str]:
-    """Return which of a client's options no daemon of an agent keeps to; none without a daemon.
+    """Return which of a client's options some daemon of an agent ignores; none without a daemon.
 
-    Daemons list those that they keep to in `extensions.options` of their capabilities. With
-    `with_tools`, the result includes `tools` if all announce that they do not call any.
+    Any daemon that accepts responses may get the next one. Daemons list the options that they keep
+    to in `extensions.options` of their capabilities. With `with_tools`, the result includes `tools`
+    if one of them announces that it does not call any.
     """
-    daemons = AgentConnection.objects.filter(agent_id=agent_id)
-    rows = list(daemons.values_list("capabilities", flat=True))
-    if not rows:
-        return []
-    refused = set(options).difference(*map(_options_kept, rows))
-    if with_tools and not any(map(_calls_tools, rows)):
+    rows = list(_accepting(agent_id).values_list("capabilities", flat=True))
+    refused = set[str]().union(*(set(options) - _options_kept(row) for row in rows))
+    if with_tools and not all(map(_calls_tools, rows)):
         refused.add("tools")
     return sorted(refused)
 
@@ -374,11 +372,14 @@ def count_answers(answers: Mapping[int, int]) -> None:
 
 def connections_of(agent_id: str) -> list[OpenConnection]:
     """Return an agent's connections that accept responses, least busy first."""
-    rows = AgentConnection.objects.filter(
+    listed = _accepting(agent_id).order_by("answers", "-pk").values_list("process_id", "answers")
+    return [OpenConnection(*row) for row in listed]
+
+
+def _accepting(agent_id: str) -> QuerySet[AgentConnection]:
+    return AgentConnection.objects.filter(
         agent=agent_id, is_closing=False, process__lease_until__gt=Now()
     )
-    listed = rows.order_by("answers", "-pk").values_list("process_id", "answers")
-    return [OpenConnection(*row) for row in listed]
 
 
 def open_daemons(limit: int) -> int:

@@ -30,9 +30,17 @@ _VOICE: Final = re.compile(VOICE)
 _OPTIONS: Final = ("model", *uamp.GenerationOptions.__struct_fields__)
 # Every vendor accepts these, so no agent has to be checked.
 _TAKEN: Final = frozenset({"model", "temperature", "max_tokens", "extensions", "speech"})
-# What a daemon must announce to be sent it; values that change nothing need no announcement.
+# What a daemon must announce to be sent it.
 _DEMANDS: Final = frozenset(uamp.GenerationOptions.__struct_fields__) - _TAKEN
-_NEUTRAL: Final = {"tool_choice": "auto", "parallel_tool_calls": True}
+# Values that change nothing, which many clients always send, need no announcement; nor do empty
+# lists and objects.
+_NEUTRAL: Final = {
+    "tool_choice": "auto",
+    "parallel_tool_calls": True,
+    "top_p": 1,
+    "frequency_penalty": 0,
+    "presence_penalty": 0,
+}
 
 
 def check_options(config: uamp.SessionConfig, response: ev.ResponseConfig) -> None:
@@ -84,11 +92,12 @@ async def check_taken(
 
 
 async def _check_daemons(spec: AgentSpec, request: RunRequest) -> None:
-    """Raise RemoteProtocolError if no daemon of an agent keeps to the request's options."""
+    """Raise RemoteProtocolError unless all daemons of an agent keep to the request's options."""
+    has_tools = bool(request.tools or spec.tools)
     options = [
         name
         for name, value in request.params.items()
-        if name in _DEMANDS and _NEUTRAL.get(name) != value
+        if name in _DEMANDS and not _is_neutral(name, value, has_tools=has_tools)
     ]
     output = request.response_format
     if output is not None and output.type != "text":
@@ -103,3 +112,9 @@ async def _check_daemons(spec: AgentSpec, request: RunRequest) -> None:
             f"{spec.name} is answered by a program that does not support {names}.",
             details={"parameters": refused, "agent": spec.name},
         )
+
+
+def _is_neutral(name: str, value: object, *, has_tools: bool) -> bool:
+    if name == "tool_choice" and not has_tools:
+        return value in ("auto", "none")
+    return value in ([], (), {}) or (name in _NEUTRAL and _NEUTRAL[name] == value)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from agents_app.models import Agent
+from agents_app.models import Agent, AgentConnection
 from sessions_app.models import Response, ToolCall
 from tests.client import TERMINAL, WAIT_SECONDS, output_text, wait_until
 from tests.sessions_app.billing.paid_agents import pay, rich, wallet
@@ -148,13 +148,12 @@ def test_a_daemon_that_is_lost_while_a_tool_runs_ends_the_answer(
     wait_until(lambda: not ToolCall.objects.filter(status__in=ToolCall.OPEN).exists())
 
 
-def test_tools_of_a_client_are_refused_if_no_daemon_calls_tools(dial: Dial, alice: Person) -> None:
+def test_tools_of_a_client_are_refused_if_a_daemon_calls_none(dial: Dial, alice: Person) -> None:
     token = token_for(alice, "helper")
     first = Daemon(dial())
     first.register("helper", token, client_capabilities={"tools": {"supports_tools": False}})
-    tools = [{"type": "function", "function": {"name": "clock", "parameters": {}}}]
     client = dial(alice)
-    client.create_session(agent="helper", session={"tools": tools})
+    client.create_session(agent="helper", session={"tools": CLOCK})
 
     client.ask("what time is it?")
     error = client.until("session.error", "response.error")[-1]["error"]
@@ -169,6 +168,7 @@ def test_tools_of_a_client_are_refused_if_no_daemon_calls_tools(dial: Dial, alic
     assert second.turn()["context"]["tools"]
 
 
+CLOCK = [{"type": "function", "function": {"name": "clock", "parameters": {}}}]
 SCHEMA = {"type": "json_schema", "json_schema": {"name": "answer", "schema": {"type": "object"}}}
 
 
@@ -205,14 +205,58 @@ def test_options_that_no_daemon_keeps_to_are_refused(
     assert {*context, *context.get("params", ())} >= {*refused}
 
 
-def test_options_that_change_nothing_are_taken(dial: Dial, alice: Person) -> None:
+@pytest.mark.parametrize(
+    "neutral",
+    [
+        {"temperature": 0.5, "tool_choice": "auto", "parallel_tool_calls": True},
+        {"top_p": 1, "frequency_penalty": 0, "presence_penalty": 0, "stop": [], "logit_bias": {}},
+        {"tool_choice": "none"},
+    ],
+)
+def test_options_that_change_nothing_are_taken(
+    dial: Dial, alice: Person, neutral: dict[str, Any]
+) -> None:
     daemon = Daemon(dial())
     daemon.register("helper", token_for(alice, "helper"))
     client = dial(alice)
     client.create_session(agent="helper")
-    options = {"temperature": 0.5, "tool_choice": "auto", "parallel_tool_calls": True}
-    ask(client, response=options, response_format={"type": "text"})
+    ask(client, response=neutral, response_format={"type": "text"})
     assert daemon.turn()["text"] == "hello"
+
+
+def test_no_tool_may_be_forbidden_to_a_daemon_that_does_not_announce_it(
+    dial: Dial, alice: Person
+) -> None:
+    daemon = Daemon(dial())
+    daemon.register("helper", token_for(alice, "helper"))
+    client = dial(alice)
+    client.create_session(agent="helper", session={"tools": CLOCK})
+    ask(client, response={"tool_choice": "none"})
+    error = client.until("session.error", "response.error")[-1]["error"]
+    assert error["details"]["parameters"] == ["tool_choice"]
+
+
+def test_options_are_refused_unless_every_daemon_keeps_to_them(dial: Dial, alice: Person) -> None:
+    token = token_for(alice, "helper")
+    able, other = Daemon(dial()), Daemon(dial())
+    announced = {"extensions": {"options": ["response_format", "seed"]}}
+    able.register("helper", token, client_capabilities=announced)
+    other.register("helper", token, client_capabilities={"tools": {"supports_tools": False}})
+    client = dial(alice)
+    client.create_session(agent="helper", session={"tools": CLOCK})
+
+    ask(client, response={"seed": 1}, response_format=SCHEMA)
+    error = client.until("session.error", "response.error")[-1]["error"]
+    assert error["details"]["parameters"] == ["response_format", "seed", "tools"]
+    assert other.socket.settle() == []
+    assert not Response.objects.exists()
+
+    # A daemon that gets no new responses does not matter.
+    AgentConnection.objects.filter(capabilities__tools__supports_tools=False).update(
+        is_closing=True
+    )
+    ask(client, response={"seed": 1}, response_format=SCHEMA)
+    assert able.turn()["context"]["params"]["seed"] == 1
 
 
 def ask(client: UampClient, **fields: Any) -> None:
