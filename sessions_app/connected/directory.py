@@ -98,8 +98,9 @@ class ConnectedAgents:
     async def find(self, spec: AgentSpec, *, stays: bool, avoids: str = "") -> RegisteredAgent:
         """Return an agent's least busy daemon; with `stays`, prefer one in this process.
 
-        The daemons of the process `avoids`, which did not claim the answer, count as gone.
-        Raises DaemonElsewhere, and AgentError: agent_offline if none is connected.
+        Those of the process `avoids`, which did not claim the answer, are not chosen. Raises
+        DaemonElsewhere, and AgentError: agent_offline if none is connected, rate_limit_exceeded if
+        none of them can take the answer now.
         """
         here = self._least_busy(spec.id)
         if here is not None and (stays or not here.answers):
@@ -117,6 +118,12 @@ class ConnectedAgents:
         if others or any(not daemon.is_gone for daemon in self._daemons.get(spec.id, ())):
             raise AgentError(
                 f"{spec.name} is at capacity. Try again in a moment.",
+                code=ErrorCode.RATE_LIMIT_EXCEEDED,
+                retry_after=FULL_SECONDS,
+            )
+        if any(daemon.process == avoids for daemon in listed):
+            raise AgentError(
+                f"{spec.name} is connected but did not respond. Try again in a moment.",
                 code=ErrorCode.RATE_LIMIT_EXCEEDED,
                 retry_after=FULL_SECONDS,
             )

@@ -85,9 +85,11 @@ def _can_continue(
         return False
     spec = agents.get_spec(row.agent_id)
     if spec.kind == AgentKind.CONNECTED:
-        # The daemon that had started is gone; another one starts over unless there is output.
-        may_start = (was_handed_over or starts_over(spec)) and row.fence - 1 <= HANDOVERS
-        return may_start and not (row.output or row.text)
+        # The daemon that had started is gone; another one starts over unless there is output. If
+        # the offer of the response lapsed, no daemon has started.
+        is_unclaimed = row.offered_fence == row.fence - 1
+        may_start = was_handed_over or is_unclaimed or starts_over(spec)
+        return may_start and row.fence - 1 <= HANDOVERS and not (row.output or row.text)
     if row.status == ResponseState.WAITING:
         return True
     if checkpoint is not None:

@@ -26,8 +26,12 @@ if TYPE_CHECKING:
     from django.db.models import QuerySet
     from django.db.models.functions import Now
 
-OFFER_SECONDS: Final = 2.0
-"""How long a process has to claim a response that was handed to it."""
+OFFER_SECONDS: Final = 5.0
+"""How long a process has to claim a response that was handed to it.
+
+The clocks of its giver and of the process that sweeps may each differ by TOLERANCE_SECONDS from the
+database's (`uamp_project.database_clock`): more than twice that, or offers could lapse when made.
+"""
 _STARTED: Final = moves(RESPONSE_TRANSITIONS, ResponseTrigger.START)
 _CLAIM_HANDED_OVER: Final = f"""
 UPDATE sessions_app_response
@@ -87,7 +91,8 @@ def give_response(response_id: str, *, fence: int, process: str) -> bool:
     """
     until = timezone.now() + timedelta(seconds=OFFER_SECONDS)
     mine = Response.objects.filter(pk=response_id, fence=fence)
-    return bool(move(mine, ResponseTrigger.PARK, lease_until=until, process=process))
+    offer = {"lease_until": until, "process": process, "offered_fence": fence}
+    return bool(move(mine, ResponseTrigger.PARK, **offer))
 
 
 def claim_handed_over(process: str, response_ids: Collection[str] | None = None) -> list[Response]:

@@ -10,7 +10,7 @@ import pytest
 
 from agents_app import connections
 from agents_app.runtime.agent_run import AgentError, DaemonElsewhere
-from sessions_app.connected.directory import ConnectedAgents
+from sessions_app.connected.directory import FULL_SECONDS, ConnectedAgents
 
 if TYPE_CHECKING:
     from agents_app.selectors import AgentSpec
@@ -83,6 +83,11 @@ async def test_a_process_that_did_not_claim_an_answer_is_not_offered_it_again(
         await directory.find(SPEC, stays=True, avoids="process_2")
     assert other.value.process == "process_3"
     listed_as(monkeypatch, ("process_2", 0))
+    with pytest.raises(AgentError) as caught:
+        await directory.find(SPEC, stays=True, avoids="process_2")
+    # It is connected, and its process may be well again soon.
+    assert (caught.value.code, caught.value.retry_after) == ("rate_limit_exceeded", FULL_SECONDS)
+    listed_as(monkeypatch)
     with pytest.raises(AgentError) as caught:
         await directory.find(SPEC, stays=True, avoids="process_2")
     assert caught.value.code == "agent_offline"

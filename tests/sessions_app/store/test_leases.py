@@ -17,6 +17,7 @@ from sessions_app.models import Response, Session, ToolCallKind
 from sessions_app.process import continuations
 from sessions_app.store import leases
 from tests import factories
+from uamp_project import database_clock
 
 if TYPE_CHECKING:
     from sessions_app.response.context import RunContext
@@ -117,6 +118,29 @@ def test_an_offer_that_lapses_is_not_made_to_the_same_process_again() -> None:
     assert context is not None
     assert (context.avoids, context.fence) == ("blocked", 2)
     assert leases.claim_handed_over("blocked") == []
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("is_claimed", [False, True])
+def test_an_agent_that_does_not_start_over_is_placed_anew_if_none_claimed_the_answer(
+    *, is_claimed: bool
+) -> None:
+    session = daemons_session()
+    assert session.agent is not None
+    session.agent.options = {"starts_over": False}
+    session.agent.save()
+    row = handed_over_response(to="blocked", in_session=session)
+    if is_claimed:
+        leases.claim_handed_over("blocked")
+        assert leases.park_response(row.pk, fence=2)
+    Response.objects.filter(pk=row.pk).update(lease_until=timezone.now() - timedelta(seconds=1))
+    (claimed,) = leases.claim_orphans("here", running=())
+    context = continuations.continuation_of(claimed, was_handed_over=False)
+    assert (context is None) is is_claimed
+
+
+def test_an_offer_outlasts_the_difference_of_two_clocks() -> None:
+    assert leases.OFFER_SECONDS > 2 * database_clock.TOLERANCE_SECONDS
 
 
 @transaction.atomic
