@@ -53,6 +53,8 @@ class RequestedAnswer:
     session_id: str
     response_id: str
     input: InputText
+    # Whether its session has no other answers.
+    is_turn: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -249,7 +251,11 @@ class AgentLink:
                 # The session has a single turn: a second input replaces the first.
                 self._cancel(session_id, None)
             self._answers[response_id] = answer = RequestedAnswer(
-                agent=name, session_id=session_id, response_id=response_id, input=event
+                agent=name,
+                session_id=session_id,
+                response_id=response_id,
+                input=event,
+                is_turn=session_agent is None,
             )
             self._work.append(answer)
 
@@ -263,11 +269,11 @@ class AgentLink:
         )
 
     def _cancel(self, session_id: str | None, response_id: str | None) -> None:
-        # A turn's session has one answer, which the server knows by a response id of its own.
-        is_turn = session_id is not None and session_id not in self._sessions
+        # A turn's session has one answer, which the server knows by a response id of its own. The
+        # agents' sessions have several, also after the daemon has left them.
         for answer in self._answers.values():
             if response_id == answer.response_id or (
-                session_id == answer.session_id and (is_turn or response_id is None)
+                session_id == answer.session_id and (answer.is_turn or response_id is None)
             ):
                 self._work.append(Cancel(response_id=answer.response_id))
 

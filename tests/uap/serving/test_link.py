@@ -300,6 +300,17 @@ def test_a_cancelled_turn_ends_by_its_session_whatever_its_response_is_called(
     assert link.take_work() == [Cancel(response_id=first.response_id)]
 
 
+def test_a_cancelled_response_ends_alone_while_the_daemon_drains() -> None:
+    link = new_link()
+    registered(link)
+    (_,), (second,) = work_for_input(link), work_for_input(link)
+    assert isinstance(second, RequestedAnswer)
+    link.is_draining = True
+    link.leave()
+    link.receive(ResponseCancel(session_id="sess_alice", response_id=second.response_id))
+    assert link.take_work() == [Cancel(response_id=second.response_id)]
+
+
 def test_a_cancelled_response_of_another_agent_leaves_an_agents_session_alone() -> None:
     link = new_link()
     registered(link)
