@@ -54,7 +54,9 @@ _ZEROS: Final = "0" * 16
 _EXPONENT: Final = re.compile(r"\d[eE]")
 _LABEL_FIELDS: Final = ("content_id", "description", "format", "mime_type")
 DOCUMENT_WEIGHT: Final = DOCUMENT_CHARS * CHARS_PER_TOKEN
-"""The maximum weight of a text document, in which every character may be a token."""
+"""The usual weight of the longest text document, in which every character may be a token."""
+_BYTES_PER_CHAR: Final = 4
+"""The most bytes of a character, of which each may be a token."""
 SOUND_MS_PER_TOKEN: Final = 50
 """An estimate for speech; OpenAI's models use one token per this many milliseconds."""
 
@@ -261,6 +263,7 @@ def _document_weight(item: uamp.FileContent, *, is_usual: bool) -> int:
     if isinstance(item.file, str):
         # Base64 has four characters for three bytes.
         size = math.ceil(len(item.file) / 4) * 3
+    limit = DOCUMENT_WEIGHT if is_usual else _BYTES_PER_CHAR * DOCUMENT_WEIGHT
     if size is None:
-        return DOCUMENT_WEIGHT
-    return min((math.ceil(size / 3) if is_usual else size) * CHARS_PER_TOKEN, DOCUMENT_WEIGHT)
+        return limit
+    return min((math.ceil(size / 3) if is_usual else size) * CHARS_PER_TOKEN, limit)
