@@ -8,6 +8,7 @@ draws 10,000.
 from __future__ import annotations
 
 import os
+import re
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -51,6 +52,9 @@ EXAMPLES = int(os.environ.get("DELIVERY_EXAMPLES", "6"))
 AT_ONCE: Final = 12
 # The parts of a long run, which workers share.
 PARTS: Final = 4 if EXAMPLES > 100 else 1
+
+# The lines of `wrong_with` about what was delivered and not paid.
+_UNPAID: Final = re.compile(r" due, \d+ paid$|: no payment was demanded")
 
 
 @pytest.fixture
@@ -162,7 +166,9 @@ def test_what_is_not_paid_is_noticed(
     break_it(monkeypatch)
     drawn = [answer for answer in ENDINGS if answer.ending in endings]
     with thread_pool(AT_ONCE) as pool:
-        assert any(pool.map(partial(_wrong_after, dial), drawn))
+        results = zip(drawn, pool.map(partial(_wrong_after, dial), drawn), strict=True)
+        noticed = {answer.ending for answer, wrong in results if any(map(_UNPAID.search, wrong))}
+    assert noticed == endings
 
 
 def _all_right(pool: ThreadPoolExecutor, dial: Dial, drawn: list[Answer]) -> None:
