@@ -27,18 +27,32 @@ class ModelServer:
 
 
 def find_servers() -> list[ModelServer]:
-    """Return the servers that answer and have models; blocks for about FIND_SECONDS."""
+    """Return the servers that answer and have models, each once.
+
+    Blocks for about FIND_SECONDS, and as long as it takes to resolve the names of hosts.
+    """
     places = _places()
     if not places:
         return []
     with ThreadPoolExecutor(len(places)) as threads:
-        return [server for server in threads.map(_ask, places) if server is not None]
+        servers = [server for server in threads.map(_ask, places) if server is not None]
+    # One server may answer at several names of this machine.
+    unique: dict[tuple[str, tuple[str, ...]], ModelServer] = {}
+    for server in servers:
+        unique.setdefault((server.name, server.models), server)
+    return list(unique.values())
 
 
 def _places() -> list[str]:
     """Return `host:port` of each place on this machine where a model server may be."""
     places = (place.lower().rpartition(":") for place in settings.UAMP_MODEL_ALLOW_HOSTS)
-    return [f"{host}:{port}" for host, _, port in places if host in _HOSTS and port in _PORTS]
+    allowed = (
+        f"{host}:{known}"
+        for host, _, port in places
+        for known in _PORTS
+        if host in _HOSTS and port in (known, "*")
+    )
+    return list(dict.fromkeys(allowed))
 
 
 def _ask(place: str) -> ModelServer | None:

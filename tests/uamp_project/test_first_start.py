@@ -121,6 +121,8 @@ def test_model_servers_are_looked_for_on_this_machine_where_they_are_allowed(
     assert local_servers._places() == [
         *("127.0.0.1:11434", "127.0.0.1:1234", "host.docker.internal:11434", "[::1]:1234")
     ]
+    settings.UAMP_MODEL_ALLOW_HOSTS = ["localhost:*", "localhost:1234"]
+    assert local_servers._places() == ["localhost:11434", "localhost:1234"]
     settings.UAMP_MODEL_ALLOW_HOSTS = []
     assert local_servers.find_servers() == []
 
@@ -140,6 +142,18 @@ def test_a_model_server_on_this_machine_is_found_and_used(
     assert (agent.provider, agent.model, agent.options) == (
         *("openai_compat", "llama3.2:3b", {"base_url": address}),
     )
+
+
+def test_a_model_server_with_two_names_is_listed_once(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with listing(OLLAMA) as ollama:
+        run_at(ollama.url, settings, monkeypatch)
+        (place,) = settings.UAMP_MODEL_ALLOW_HOSTS
+        settings.UAMP_MODEL_ALLOW_HOSTS = [place, place.replace("127.0.0.1", "localhost")]
+        assert [server.base_url for server in local_servers.find_servers()] == [
+            f"http://{place}/v1"
+        ]
 
 
 def test_a_key_is_tried_and_stored_for_its_vendor(monkeypatch: pytest.MonkeyPatch) -> None:
