@@ -83,6 +83,22 @@ test("an older edit does not come back over a newer one, and nothing over a dele
   assert.equal(entry(store, "m2").reply_to.content, "");
 });
 
+test("a deleted answer has nothing left of what its signature covers", () => {
+  const covered = {
+    signature: "a.b.c",
+    stored_output_hash: "0",
+    stored_usage_hash: "1",
+    salt: "s",
+  };
+  const store = opened(message(1, { role: "assistant", sender_kind: "agent", ...covered }));
+  store.dispatch(act("message.deleted", "m1", { deleted_at: NOON }));
+  const answer = entry(store, "m1");
+  assert.deepEqual(
+    Object.keys(covered).map((name) => answer[name]),
+    [null, null, null, null],
+  );
+});
+
 test("what happened while a page was on its way is in it", () => {
   const store = opened(message(9));
   store.dispatch(act("message.deleted", "m3", { deleted_at: NOON }));

@@ -199,3 +199,36 @@ async def test_a_receipt_is_downloaded_and_shows_a_price_that_was_changed(
             "Receipt changed. The agent signed a different price: $1.00."
         )
         no_complaints(page)
+
+
+async def test_the_receipt_of_an_answer_that_is_deleted_meanwhile_stays_valid(
+    product: Product, chromium: Browser, tmp_path: Path
+) -> None:
+    payer = PayingPerson(product, money="10")
+    async with browser(chromium) as running:
+        page = await payer.open(running)
+        await write(page, "Hello")
+        await page.get_by_test_id("pay").click()
+        receipt = page.get_by_test_id("receipt")
+        await receipt.locator("summary").click()
+        badge = page.get_by_test_id("receipt-signature")
+        await expect(badge).to_have_attribute("data-state", "valid")
+        with product.api(payer.name) as client:
+            rows = client.get(f"/api/v1/chats/{payer.chat_id}/messages").json()["data"]
+            answer = next(row for row in rows if row["sender_kind"] == "agent")
+            client.delete(f"/api/v1/messages/{answer['id']}").raise_for_status()
+        await expect(page.get_by_test_id("deleted")).to_have_count(1)
+        await expect(badge).to_have_attribute("data-state", "valid")
+        # Back in the window, the page reads a receipt that no longer names the signature.
+        document = "document.querySelector('receipt-badge').receipt.document"
+        before = await page.evaluate(document)
+        await page.evaluate("dispatchEvent(new Event('focus'))")
+        await page.wait_for_function(f"before => {document} !== before", arg=before)
+        await expect(badge).to_have_attribute("data-state", "valid")
+        async with page.expect_download() as download:
+            await page.get_by_test_id("save-receipt").click()
+        file = tmp_path / "receipt.json"
+        await (await download.value).save_as(file)
+        done = CliRunner().invoke(program, ["verify", str(file)])
+        assert done.exit_code == 0, done.output
+        no_complaints(page)

@@ -30,20 +30,29 @@ const STATES = {
 };
 
 /**
+ * The answer that a receipt is compared with. None once it was deleted: the signature is then
+ * withheld, and a receipt read before that still names it.
+ * @param {Entry|undefined} entry
+ */
+const answerOf = (entry) =>
+  !entry || entry.deletedAt || entry.signature === undefined ? undefined : signedMessage(entry);
+
+/**
  * Saves a receipt with the answer's signature and the keys that verify both, for `uamp verify`.
  * @param {Receipt} receipt
  * @param {Entry|undefined} entry
  * @param {string} chatId
  */
 async function saveReceipt(receipt, entry, chatId) {
-  const kids = [receipt.document, entry?.signature]
+  const answer = answerOf(entry);
+  const kids = [receipt.document, answer?.signature]
     .filter((signed) => typeof signed === "string")
     .map(kidOf);
   const keys = (await Promise.all(kids.map((kid) => publishedKeys.of(kid)))).flat();
-  const message = entry && {
-    id: entry.id,
-    response_id: entry.response_id,
-    signature: entry.signature,
+  const message = answer && {
+    id: answer.id,
+    response_id: answer.response_id,
+    signature: answer.signature,
   };
   const { delegated: _delegated, ...own } = receipt;
   saveFile(
@@ -78,7 +87,7 @@ class ReceiptBadge extends View {
     const { receipt, entry } = this;
     if (!receipt) return;
     try {
-      const message = entry?.signature === undefined ? undefined : signedMessage(entry);
+      const message = answerOf(entry);
       const kids = [receipt.document, message?.signature]
         .filter((signed) => typeof signed === "string")
         .map(kidOf);

@@ -45,7 +45,10 @@ function edited(entry, event) {
   return { ...entry, content, content_items: items || null, revision, editedAt };
 }
 
-/** @param {Entry} entry @param {Frame} event @returns {Entry} */
+/**
+ * What the signature covers goes with the text, as the server withholds it.
+ * @param {Entry} entry @param {Frame} event @returns {Entry}
+ */
 function deleted(entry, event) {
   if (entry.deletedAt) return entry;
   return {
@@ -55,6 +58,10 @@ function deleted(entry, event) {
     reactions: [],
     pinned: false,
     deletedAt: event.deleted_at,
+    signature: null,
+    stored_output_hash: null,
+    stored_usage_hash: null,
+    salt: null,
   };
 }
 
