@@ -225,6 +225,24 @@ const claimsOf = async (more) => ({
   ...more,
 });
 
+test("a question with a salt may be signed without it", async () => {
+  const agent = await signer("k1", "agent:agent_1");
+  const asked = { id: "msg_q", role: "user", content: "When?", content_items: [] };
+  const claims = { request_id: "msg_q", request_hash: await sha256(canonical(asked)) };
+  const message = {
+    id: "msg_a",
+    role: "assistant",
+    name: "clock",
+    content: "Half",
+    response_id: "resp_1",
+    signature: await agent.sign("response+jwt", await claimsOf(claims)),
+  };
+  const requestOf = async (other) =>
+    (await checkAnswer(message, [agent.jwk], { question: { ...asked, ...other } })).request;
+  assert.equal(await requestOf({ salt: "qXq1Vd0vN5x2bV9Jm3Yw7A" }), "same");
+  assert.equal(await requestOf({ salt: "qXq1Vd0vN5x2bV9Jm3Yw7A", content: "Why?" }), "changed");
+});
+
 test("an answer that was stopped is valid as such, and not as a whole one", async () => {
   const agent = await signer("k1", "agent:agent_1");
   const signature = await agent.sign("response+jwt", await claimsOf({ status: "cancelled" }));

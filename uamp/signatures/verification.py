@@ -167,10 +167,18 @@ def _request(claims: AnswerClaims, question: Mapping[str, Any] | None) -> Reques
         return RequestState.ABSENT
     if _is_erased(question):
         return RequestState.ERASED
-    try:
-        is_same = sha256_of(request_of(question)) == claims.request_hash
-    except (TypeError, ValueError):
-        is_same = False
-    if is_same:
+    if _is_answered(claims, question):
         return RequestState.SAME
     return RequestState.EDITED if question.get("edited_at") else RequestState.CHANGED
+
+
+def _is_answered(claims: AnswerClaims, question: Mapping[str, Any]) -> bool:
+    """Return whether a question is the one that an answer was signed for.
+
+    Servers of the release before salts sign without the salt, also while they are being updated.
+    """
+    try:
+        forms = (request_of(question), request_of({**question, "salt": None}))
+        return claims.request_hash in map(sha256_of, forms)
+    except (TypeError, ValueError):
+        return False

@@ -266,6 +266,14 @@ def test_a_message_is_valid_with_the_question_that_it_answers() -> None:
     assert verdict.kid == KEYS["EdDSA"].kid
 
 
+@pytest.mark.parametrize(("text", "state"), [("Wie spät?", "same"), ("Wie früh?", "changed")])
+def test_a_question_with_a_salt_may_be_signed_without_it(text: str, state: str) -> None:
+    """A server of the release before salts signs so while it is being updated."""
+    message = {**ANSWER, "signature": signed()}
+    question = {**QUESTION, "content": text, "salt": "qXq1Vd0vN5x2bV9Jm3Yw7A"}
+    assert check_answer(message, published(), question=question).request == state
+
+
 def test_a_message_with_items_is_signed_with_all_of_them() -> None:
     text = str(ANSWER["content"])
     signature = signed(output_hash=sha256_of(output_of(text, PICTURE)))
