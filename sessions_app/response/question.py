@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+import uamp
 from uamp.signatures import request_of, sha256_of
 
 if TYPE_CHECKING:
@@ -44,8 +45,14 @@ def question_hash(
 
 async def hash_of_message(message: NewMessage) -> str:
     """Return the `question_hash` of a new message without blocking the event loop."""
+    chars = len(message.content) + sum(
+        len(item.text) for item in message.content_items if isinstance(item, uamp.TextContent)
+    )
+    if chars <= _INLINE_CHARS:
+        return _hash_of(message)
+    return await asyncio.to_thread(_hash_of, message)
+
+
+def _hash_of(message: NewMessage) -> str:
     items = msgspec.to_builtins(message.content_items)
-    facts = (message.id, message.role, message.content, items, message.salt)
-    if len(message.content) <= _INLINE_CHARS:
-        return question_hash(*facts)
-    return await asyncio.to_thread(question_hash, *facts)
+    return question_hash(message.id, message.role, message.content, items, message.salt)
