@@ -71,9 +71,26 @@ def check_question(chat_id: str, question_id: str | None, user_id: int | None) -
     conditions = {"thread": question.thread} if question.thread_only else {"thread_only": None}
     if rows.filter(seq__gt=question.seq, role="user", **conditions).exists():
         raise ChatWentOn
-    return Question(
-        question.pk, question.role, question.content, question.content_items, question.salt
+    return _question(question)
+
+
+def last_question(chat_id: str) -> Question | None:
+    """Return the last message of a chat that no agent wrote, outside its threads; None if empty."""
+    rows = Message.objects.filter(
+        chat_id=chat_id, deleted_at__isnull=True, replaced_by__isnull=True, thread_only__isnull=True
     )
+    message = rows.exclude(role="assistant").order_by("-seq").first()
+    return None if message is None else _question(message)
+
+
+def question_as_it_is(message_id: str) -> Question | None:
+    """Return a message in its current state, for the signature of an answer to it."""
+    message = Message.objects.filter(pk=message_id).first()
+    return None if message is None else _question(message)
+
+
+def _question(message: Message) -> Question:
+    return Question(message.pk, message.role, message.content, message.content_items, message.salt)
 
 
 def current_answers(chat_id: str, response_ids: Iterable[str]) -> list[str]:

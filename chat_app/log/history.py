@@ -71,7 +71,6 @@ class HistoryMessage(msgspec.Struct, frozen=True, kw_only=True):
     quote: str = ""
     # Empty for messages that a client sent along.
     message_id: str = ""
-    salt: str = ""
     views: dict[tuple[str, bool], RememberedMessage] = msgspec.field(default_factory=dict)
 
     def view_for(self, agent_id: str, *, shared: bool) -> uamp.Message:
@@ -206,7 +205,7 @@ def _shown_history(
     if before is not None:
         rows = rows.filter(seq__lt=before)
     newest = rows.order_by("-seq").values_list(
-        "pk", "role", "content", "content_items", "name", "sender_agent_id", "salt", "reply_to"
+        "pk", "role", "content", "content_items", "name", "sender_agent_id", "reply_to"
     )[:limit]
     messages = list(newest)
     quotes = quotes_of(chat_id, [row[-1] for row in messages])
@@ -219,9 +218,8 @@ def _shown_history(
             agent_id=agent_id,
             quote=quotes.get(reply_to or "", ""),
             message_id=message_id,
-            salt=salt or "",
         )
-        for message_id, role, content, items, name, agent_id, salt, reply_to in reversed(messages)
+        for message_id, role, content, items, name, agent_id, reply_to in reversed(messages)
     ]
 
 

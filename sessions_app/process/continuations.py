@@ -18,6 +18,7 @@ from agents_app.models import AgentKind
 from agents_app.remote import tasks
 from agents_app.runtime.agent_run import RunRequest
 from agents_app.runtime.connected.daemons import starts_over
+from chat_app.conversation.versions import question_as_it_is
 from chat_app.log import history as chat_history
 from chat_app.log.shared_state import read_state
 from chat_app.members.agents.triggers import visible_messages
@@ -28,6 +29,7 @@ from sessions_app.billing import payers
 from sessions_app.billing.usage import added
 from sessions_app.models import Response, Session, ToolCall, ToolCallKind
 from sessions_app.response.context import RunContext
+from sessions_app.response.question import question_hash
 from sessions_app.response.request import (
     ResponseRequest,
     history_of,
@@ -156,6 +158,7 @@ def _context(
     is_unstarted: bool = False,
 ) -> RunContext:
     spec = _spec_of(row)
+    question_id, digest = _question_of(row)
     return RunContext(
         parent=None if session is None else parent_of(session),
         user_id=None if session is None else session.user_id,
@@ -166,8 +169,8 @@ def _context(
         payment=_payment(row, session, spec),
         usage_before=usage,
         inferences_before=tuple(read_inferences(row.inferences)),
-        question_id=_readable_request(row).question_id,
-        question_hash=_readable_request(row).question_hash,
+        question_id=question_id,
+        question_hash=digest,
         replaces=_readable_request(row).replaces,
         thread=_readable_request(row).thread,
         response_id=row.pk,
@@ -180,6 +183,18 @@ def _context(
         state=ResponseState(row.status),
         fan_out=True,
     )
+
+
+def _question_of(row: Response) -> tuple[str | None, str]:
+    """Return the message that a response answers, and its hash when the response began.
+
+    Rows that the release before began have no hash: the message is then hashed as it is now.
+    """
+    request = _readable_request(row)
+    if request.question_id is not None or row.message_id is None:
+        return request.question_id, request.question_hash
+    question = question_as_it_is(row.message_id)
+    return (None, "") if question is None else (question.id, question_hash(*question))
 
 
 def _counted_as(session: Session) -> str:

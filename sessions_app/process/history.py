@@ -141,7 +141,6 @@ class History:
             agent_id=message.sender_agent_id,
             quote=message.quote,
             message_id=message.id,
-            salt=message.salt,
         )
 
 

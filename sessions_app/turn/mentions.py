@@ -113,6 +113,7 @@ def _request(context: RunContext, message: NewMessage) -> TurnRequest | None:
         counted_as=context.counted_as,
         asked=members,
         hops=hops + 1,
+        mentioned_in=message,
         thread=context.thread,
         unprompted=bool(row.request.get("unprompted")),
     )

@@ -9,6 +9,7 @@ import msgspec
 from django.conf import settings
 
 import uamp
+from chat_app.log.entries import NewMessage
 from chat_app.members.agents.agent_mentions import DISABLED, PRIVATE, MentionStop
 from chat_app.members.membership import AgentMember
 from sessions_app.records import OpenSession
@@ -52,6 +53,8 @@ class TurnRequest(msgspec.Struct, frozen=True, kw_only=True):
     # The agents asked by another agent's answer, and the number of such hops so far.
     asked: Sequence[AgentMember] = ()
     hops: int = 0
+    # The answer that asks them.
+    mentioned_in: NewMessage | None = None
     # The root of the thread in which they are asked.
     thread: str | None = None
     # Whether the answer that asks them, or delegates this work, is unprompted itself.

@@ -17,6 +17,7 @@ from django.utils import timezone
 
 import uamp
 from chat_app.contents import storage
+from chat_app.conversation.versions import last_question
 from chat_app.ids import new_event_id
 from chat_app.log.entries import NewEvent, message_event
 from chat_app.members.agents.agent_mentions import MentionStop, append_stops
@@ -26,7 +27,7 @@ from sessions_app.frames import now_ms
 from sessions_app.models import new_response_id
 from sessions_app.process import registry
 from sessions_app.process.capacity import busy
-from sessions_app.response.question import hash_of_message
+from sessions_app.response.question import hash_of_message, question_hash
 from sessions_app.store.group_commit import StoreBusy
 from sessions_app.store.records import (
     NewResponse,
@@ -150,7 +151,9 @@ async def _write(
     if continued is not None:
         overrides = msgspec.structs.replace(turn.overrides, rounds=continued.rounds)
         turn = msgspec.structs.replace(turn, overrides=overrides)
-    turn = await _with_question(await with_state(request, turn, targets))
+    turn = await with_state(request, turn, targets)
+    if targets:
+        turn = await _with_question(request, turn)
     start = _start_of(process, request, turn, targets, continued)
     responses = start.responses
     if reservations := await reservations_of(
@@ -216,17 +219,26 @@ def _agreed(reservation: Reservation) -> dict[str, Any]:
     return agreed
 
 
-async def _with_question(turn: AssembledTurn) -> AssembledTurn:
-    """Return a turn whose overrides have the message that its responses answer, and its hash."""
-    if turn.message is not None:
-        question = turn.message.id, await hash_of_message(turn.message)
+async def _with_question(request: TurnRequest, turn: AssembledTurn) -> AssembledTurn:
+    """Return a turn whose overrides have the message that its responses answer, and its hash.
+
+    That is the turn's own message, the answer that mentions the agents, the question of a
+    regenerated answer or the last message of the chat that no agent wrote; none if the conversation
+    ends with a message that the client sent along, which is not stored.
+    """
+    overrides = turn.overrides
+    if (message := turn.message or request.mentioned_in) is not None:
+        question_id, digest = message.id, await hash_of_message(message)
     elif turn.replaced is not None:
-        question = turn.replaced.question_id, turn.replaced.question_hash
-    else:
+        question_id, digest = turn.replaced.question_id, turn.replaced.question_hash
+    elif overrides.context is not None or overrides.before:
         return turn
-    overrides = msgspec.structs.replace(
-        turn.overrides, question_id=question[0], question_hash=question[1]
-    )
+    else:
+        question = await database.run(last_question, request.session.chat_id)
+        if question is None:
+            return turn
+        question_id, digest = question.id, question_hash(*question)
+    overrides = msgspec.structs.replace(overrides, question_id=question_id, question_hash=digest)
     return msgspec.structs.replace(turn, overrides=overrides)
 
 

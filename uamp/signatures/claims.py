@@ -47,9 +47,10 @@ class AnswerClaims(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
     `iss` is the server, `sub` the id of the agent, `agent` its name at the time, `jti` the id of
     the response. `request_id` is the message that it answers, and `request_hash` covers that
-    message as it was at the time (`request_of`); a response to a conversation without one has no
-    `request_id`. `status` is absent for a completed answer; an answer that was paid although it was
-    stopped or failed has `cancelled` or `failed`. `digital_source_type` marks it as made by AI.
+    message as it was at the time (`request_of`); a response to a conversation that the client sent
+    along has no `request_id`. `status` is absent for a completed answer; an answer that was paid
+    although it was stopped or failed has `cancelled` or `failed`. `digital_source_type` marks it as
+    made by AI.
     `usage_hash` covers the `usage` of the response: its tokens and cost, or null. `models` are the
     models that were asked, in the order of their first inferences.
     """

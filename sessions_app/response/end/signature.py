@@ -17,6 +17,7 @@ import msgspec
 from django.conf import settings
 from django.db import Error as DatabaseError
 
+from agents_app.conversation.history import RememberedMessage
 from sessions_app import database
 from signing_app.owner_keys import known_key, signing_key
 from telemetry import metrics
@@ -119,14 +120,18 @@ def _models(finish: Finish, context: RunContext) -> tuple[str, ...]:
 
 
 def _request_hash(context: RunContext) -> str:
-    """Return the hash of the message that a response answers or, without one, of the last before.
+    """Return the hash of the message that a response answers.
 
-    Raises ValueError if the message had no hash.
+    Without one, it is that of the last message if the client sent it along, or of None. Stored
+    messages are never hashed without their ids and salts. Raises ValueError if the message had no
+    hash.
     """
     if context.question_id is None:
-        history = context.request.history
-        last: dict[str, Any] | None = msgspec.to_builtins(history[-1] if history else None)
-        return signatures.sha256_of(signatures.request_of(last))
+        last = context.request.history[-1] if context.request.history else None
+        sent: dict[str, Any] | None = None
+        if not isinstance(last, RememberedMessage):
+            sent = msgspec.to_builtins(last)
+        return signatures.sha256_of(signatures.request_of(sent))
     if not context.question_hash:
         raise ValueError("The question has no canonical form.")
     return context.question_hash

@@ -23,7 +23,6 @@ pytestmark = pytest.mark.any_database
         ({**QUESTION, "id": "msg_other"}, "absent"),
         ({**QUESTION, "content": "Wie spat?"}, "changed"),
         ({**QUESTION, "content_items": 7}, "changed"),
-        ({**QUESTION, "salt": "another"}, "changed"),
         ({**QUESTION, "content": "Wann?", "edited_at": "2026-11-25T12:00:00Z"}, "edited"),
         ({**QUESTION, "content": "", "deleted_at": "2026-11-25T12:00:00Z"}, "erased"),
     ],

@@ -17,17 +17,17 @@ from chat_app.models import ChatEvent, Message
 from payments_app.spending import approvals
 from sessions_app import database
 from sessions_app.models import Response
-from sessions_app.process import recovery
+from sessions_app.process import continuations, recovery
 from sessions_app.response.end import finish, signature
 from sessions_app.response.question import question_hash
 from signing_app import owner_keys
 from tests import factories
 from tests.client import TERMINAL, wait_until
-from tests.live_server import quick_agent
+from tests.live_server import quick_agent, shared_chat
 from tests.sessions_app.billing.paid_agents import priced, rich, usd
 from tests.sessions_app.response.running import get_response, left_behind, process
 from tests.sessions_app.response.signatures.signed_answers import answered, history, keys_of
-from uamp.signatures import check_answer
+from uamp.signatures import check_answer, request_of, sha256_of
 from upp.providers.scripted import Pause, Step, Text
 
 if TYPE_CHECKING:
@@ -114,6 +114,31 @@ async def test_an_answer_that_another_process_continues_binds_the_question_as_it
     )
 
 
+async def test_a_response_begun_by_the_release_before_binds_its_question(
+    process: Process,
+) -> None:
+    """Its row has no hash of the question."""
+
+    def left() -> tuple[str, Message]:
+        row = left_behind()
+        assert row.session is not None
+        assert row.session.user is not None
+        question = factories.message(row.chat, row.session.user, "When?")
+        Response.objects.filter(pk=row.pk).update(message=question, request={})
+        row.tool_calls.update(status="done", result='"sunny"', finished_at=timezone.now())
+        return row.pk, question
+
+    response_id, question = await database.run(left)
+    row = await database.run(get_response, response_id)
+    signed = (question.pk, question_hash(question.pk, "user", "When?", [], question.salt))
+    ending = await database.run(continuations.ending_of, row)
+    assert (ending.question_id, ending.question_hash) == signed
+    await recovery.sweep(process)
+    await database.run(wait_until, lambda: get_response(response_id).status == "completed")
+    claims = await database.run(claims_of, response_id)
+    assert (claims["request_id"], claims["request_hash"]) == signed
+
+
 @pytest.mark.parametrize("text", ["Hello", "x" * 5000])
 def test_the_hash_of_a_question_is_stored_when_its_answer_begins(
     dial: Dial, alice: Person, text: str
@@ -125,6 +150,46 @@ def test_the_hash_of_a_question_is_stored_when_its_answer_begins(
     assert stored["question_id"] == question.pk
     assert stored["question_hash"] == question_hash(question.pk, "user", text, [], question.salt)
     assert claims_of(done["response_id"])["request_hash"] == stored["question_hash"]
+
+
+def test_an_answer_without_a_message_of_its_own_binds_the_last_question(
+    dial: Dial, web: httpx.Client, alice: Person
+) -> None:
+    quick_agent("signer", "echo")
+    client = dial(alice)
+    client.create_session(agent="signer")
+    client.answer("Hello")
+    client.send("response.create")
+    again = client.until(*TERMINAL)[-1]
+    assert again["type"] == "response.done"
+    asked, *_, answer = history(web, alice, Message.objects.get(role="user").chat_id)
+    assert answer["response_id"] == again["response_id"]
+    verdict = check_answer(answer, keys_of(web), question=asked)
+    assert (verdict.state, verdict.request) == ("valid", "same")
+
+
+def test_an_answer_to_a_mention_binds_the_answer_that_mentions_its_agent(
+    dial: Dial, web: httpx.Client, alice: Person, bob: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def caller(_agent: AgentSpec, _request: LLMRequest) -> AsyncGenerator[Step, None]:
+        yield Text("yes, @signer")
+
+    monkeypatch.setitem(scripts.SCRIPTS, "caller", caller)
+    quick_agent("caller", "caller")
+    quick_agent("signer", "echo")
+    chat = shared_chat(alice, bob, agents=("caller", "signer"))
+    client = dial(bob)
+    client.create_session(chat=chat.pk)
+    client.ask("@caller, who?")
+    answers = Message.objects.filter(chat=chat, role="assistant")
+    wait_until(lambda: answers.count() == 2)
+    _, call, answer = history(web, alice, chat.pk)
+    assert (call["name"], answer["name"]) == ("caller", "signer")
+    verdict = check_answer(answer, keys_of(web), question=call)
+    assert (verdict.state, verdict.request) == ("valid", "same")
+    guess = sha256_of(request_of({**call, "id": "", "role": "user", "salt": None}))
+    assert verdict.claims is not None
+    assert verdict.claims.request_hash != guess
 
 
 def test_a_regenerated_answer_binds_its_question(
