@@ -11,7 +11,7 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef
 
 from chat_app.log.retention import delete_unused
-from chat_app.models import ContentUse
+from chat_app.models import Chat, ContentUse
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -52,8 +52,12 @@ def finish_taken(chat_ids: Collection[str]) -> None:
 
 
 def _without_source() -> QuerySet[ContentUse]:
-    """Return the uses of files whose source does not show them."""
+    """Return the uses of files whose source still exists and does not show them."""
     in_source = ContentUse.objects.filter(
         chat_id=OuterRef("source_id"), content_id=OuterRef("content_id")
     )
-    return ContentUse.objects.filter(source__isnull=False).exclude(Exists(in_source))
+    # A process of the release before deletes a chat without setting `source` to null.
+    source = Chat.objects.filter(pk=OuterRef("source_id"))
+    return ContentUse.objects.filter(Exists(source), source__isnull=False).exclude(
+        Exists(in_source)
+    )

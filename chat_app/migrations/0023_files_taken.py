@@ -15,6 +15,7 @@ class Migration(migrations.Migration):
             name="source",
             field=models.ForeignKey(
                 blank=True,
+                db_constraint=False,
                 db_index=False,
                 null=True,
                 on_delete=django.db.models.deletion.SET_NULL,

@@ -308,9 +308,16 @@ class ContentUse(models.Model):
     chat = models.ForeignKey(Chat, models.CASCADE, related_name="content_uses")
     # How many messages of the chat show it; None if they were never counted.
     shown_by = models.IntegerField(null=True, blank=True)
-    # The chat that it was taken from, by a person who does not own it (ADR 56).
+    # The chat that it was taken from, by a person who does not own it (ADR 56). Without a
+    # constraint: processes of the release before delete chats and do not know this column.
     source = models.ForeignKey(
-        Chat, models.SET_NULL, null=True, blank=True, related_name="+", db_index=False
+        Chat,
+        models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="+",
+        db_index=False,
+        db_constraint=False,
     )
 
     class Meta:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from uuid import uuid4
 
 import pytest
+from django.db import connection
 
 from chat_app.contents import reading_rights, references
 from chat_app.contents.quota import ContentOwner
@@ -311,3 +312,15 @@ def test_a_file_outlives_the_chat_it_was_taken_from_unless_it_was_withdrawn_ther
     taken_files.finish_taken([source])
     retention.delete_chats([source])
     assert chats_with(file) == (set() if is_deleted else {chat.pk})
+
+
+def test_a_file_stays_whose_source_the_release_before_deletes(
+    original: Message, file: Content, alice: User
+) -> None:
+    """Its processes do not know the column `source`, which then names a chat that is gone."""
+    taker = factories.chat(alice)
+    shown(taker, alice, file)
+    ContentUse.objects.filter(chat=taker).update(source_id="chat_gone")
+    connection.check_constraints()
+    assert taken_files.withdraw_left(100) == 0
+    assert chats_with(file) == {original.chat_id, taker.pk}
