@@ -102,7 +102,8 @@ def _plain_all(
             **_plain(message),
             **_present(
                 version_of=message.version_of,
-                salt=message.salt,
+                # A process of the release before deletes a message without its salt.
+                salt=None if message.deleted_at else message.salt,
                 receipt=receipts.get(message.response_id),
                 signature=signed.get(message.response_id),
                 **_stored(stored.get(message.response_id)),

@@ -294,7 +294,8 @@ def _message_data(
         "revision": message.revision or 0,
         "edited_at": message.edited_at,
         "deleted_at": message.deleted_at,
-        "salt": message.salt,
+        # A process of the release before deletes a message without its salt.
+        "salt": None if message.deleted_at else message.salt,
     }
     if html:
         # Others may need the connection while this thread waits for a process.

@@ -144,3 +144,35 @@ def test_no_hash_confirms_a_guess(
         assert [salt for salt in salts if salt in texts] == []
         body = hashlib.sha256(msgspec.json.encode({"content": TEXT})).hexdigest()
         assert body not in texts
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_salts_of_what_the_release_before_deletes_do_not_stay(
+    dial: Dial, web: httpx.Client, alice: Person, bob: Person
+) -> None:
+    """Its processes know no salts, and leave them in rows and entries during an update."""
+    quick_agent("signer", "echo")
+    chat = shared_chat(alice, bob, agents=("signer",))
+    with dial(bob) as client:
+        client.create_session(chat=chat.pk, agent="signer")
+        client.answer(TEXT)
+    question = Message.objects.get(role="user")
+    entry = ChatEvent.objects.get(chat=chat, type="message.created", seq=question.seq)
+    (salt,) = salts_in(entry.payload)
+    assert salt in readable_by(alice, chat.pk, web)
+    path = f"/api/v1/messages/{question.pk}"
+    assert web.delete(path, headers=bob.headers).status_code == 204
+    Message.objects.filter(pk=question.pk).update(salt=salt)
+    assert salt not in readable_by(alice, chat.pk, web)
+
+    digest = payload_digest(entry.payload)
+    message = {**entry.payload["message"], "content": "", "name": "gone"}
+    ChatEvent.objects.filter(pk=entry.pk).update(
+        payload={**entry.payload, "message": message}, erased_digest=digest
+    )
+    erase_person(bob.user, reason="asked")
+    stored = [*ChatEvent.objects.filter(chat=chat), *Message.objects.filter(chat=chat)]
+    assert salt not in str([vars(row) for row in stored])
+    summary = check_log(chat.pk)
+    assert summary is not None
+    assert summary.is_intact, summary.problems
