@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from chat_app.log.deletions import deleted_answers
+from chat_app.log.deletions import deleted_answers, is_output_erased
 from chat_app.log.verification import entries_after
 from sessions_app.models import Response
 
@@ -20,14 +20,14 @@ ENDS = ("response.done", "response.error", "response.cancelled")
 def changed_answers(chat_id: str, *, last_seq: int) -> Iterator[int]:
     """Yield the places of ends of responses whose row has another output or usage.
 
-    Rows that are gone or whose answer was deleted, and entries covered by a digest alone, are
+    Rows that are gone or whose answer was deleted, and entries whose output was erased, are
     skipped.
     """
     for page in entries_after(chat_id, 0, last_seq):
         ends = {
             entry.response_id: entry
             for entry in page
-            if entry.type in ENDS and entry.erased_digest is None
+            if entry.type in ENDS and not is_output_erased(entry)
         }
         rows = Response.objects.filter(pk__in=ends, finished_at__isnull=False)
         stored = {pk: facts for pk, *facts in rows.values_list("pk", "output", "usage")}
@@ -35,8 +35,16 @@ def changed_answers(chat_id: str, *, last_seq: int) -> Iterator[int]:
         for response_id, entry in ends.items():
             if response_id not in stored or response_id in deleted:
                 continue
-            if tuple(stored[response_id]) != _logged(entry.payload):
+            is_changed = tuple(stored[response_id]) != _logged(entry.payload)
+            if is_changed and not _was_erased_meanwhile(chat_id, entry.seq):
                 yield entry.seq
+
+
+def _was_erased_meanwhile(chat_id: str, seq: int) -> bool:
+    """Return whether the output in an entry was erased after it was read."""
+    return any(
+        is_output_erased(entry) for page in entries_after(chat_id, seq - 1, seq) for entry in page
+    )
 
 
 def _logged(payload: Mapping[str, Any]) -> tuple[Any, Any]:

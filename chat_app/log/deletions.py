@@ -98,6 +98,16 @@ def _marker(body: dict[str, Any], at: int) -> dict[str, Any]:
     return {**fields, "content": "", "deleted_at": at}
 
 
+def is_output_erased(entry: ChatEvent) -> bool:
+    """Return whether nothing is left of the answer in a response's terminal event.
+
+    The erasure of a person may take a name from it and leave the answer.
+    """
+    response = entry.payload.get("response") or {}
+    output = response.get("output") or entry.payload.get("partial_output")
+    return entry.erased_digest is not None and not output
+
+
 def without_output(payload: dict[str, Any]) -> dict[str, Any]:
     """Return the payload of a response's terminal event without the answer and its signature."""
     result = {name: value for name, value in payload.items() if name not in _WITH_OUTPUT}

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from django.db.models import OuterRef, Subquery, TextField
 from django.db.models.functions import Cast
 
-from chat_app.log.deletions import has_deleted_answer
+from chat_app.log.deletions import has_deleted_answer, is_output_erased
 from chat_app.log.history import IS_END, ends
 from chat_app.models import Chat, ChatEvent, Message
 from uamp.signatures import sha256_of
@@ -67,8 +67,8 @@ def stored_hashes(chat_id: str, response_ids: Collection[str]) -> dict[str, Stor
 
 def _erased(chat_id: str, response_ids: Collection[str]) -> set[str]:
     """Return which of these responses have an answer that was erased."""
-    erased = ends(chat_id, response_ids).filter(erased_digest__isnull=False)
-    return set(erased.values_list("response_id", flat=True))
+    rows = ends(chat_id, response_ids).filter(erased_digest__isnull=False)
+    return {row.response_id for row in rows if is_output_erased(row)}
 
 
 def _hash_of(value: Any) -> str:

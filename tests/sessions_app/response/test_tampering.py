@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 from io import StringIO
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from click.testing import CliRunner
 from django.core.management import CommandError, call_command
 from django.db import connection, transaction
 
+from chat_app.log import chain
+from chat_app.log.deletions import without_output
 from chat_app.models import ChatEvent, Message
 from payments_app.models import Entry
 from payments_app.spending import approvals
+from sessions_app import changed_answers
 from sessions_app.data_rights.erasure import erase_person
 from sessions_app.models import Response
 from tests.live_server import quick_agent, shared_chat
@@ -24,6 +27,7 @@ from uamp.command_line.program import program
 from uamp.signatures import check_answer, check_receipt
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     import httpx
@@ -143,6 +147,39 @@ def test_a_changed_response_shows(
     assert (verdict.state, verdict.detail) == ("changed", sentence)
     code, output = exported(web, alice, paid_answer.chat_id, tmp_path)
     assert (code, sentence in output) == (8, True), output
+
+
+def test_an_answer_emptied_after_a_name_was_erased_beside_it_shows(
+    web: httpx.Client, alice: Person, paid_answer: Message
+) -> None:
+    entry = ChatEvent.objects.get(response_id=paid_answer.response_id, type="response.done")
+    chain.erase(entry, entry.payload)
+    entry.save()
+    assert verified_rows(paid_answer.chat_id).endswith("No log was changed.\n")
+    Response.objects.filter(pk=paid_answer.response_id).update(output=[])
+    assert "answer_changed." in verified_rows(paid_answer.chat_id)
+    _, answer = history(web, alice, paid_answer.chat_id)
+    sentence = "The stored response differs from what the agent signed."
+    assert check_answer(answer, keys_of(web)).detail == sentence
+
+
+def test_an_answer_that_is_erased_during_a_check_was_not_changed(
+    paid_answer: Message, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = changed_answers.entries_after
+
+    def erasing(*args: Any) -> Iterator[list[ChatEvent]]:
+        for page in read(*args):
+            for entry in ChatEvent.objects.filter(response_id=paid_answer.response_id):
+                if entry.type in changed_answers.ENDS:
+                    chain.erase(entry, without_output(entry.payload))
+                    entry.save()
+            Response.objects.filter(pk=paid_answer.response_id).update(output=[])
+            yield page
+
+    monkeypatch.setattr(changed_answers, "entries_after", erasing)
+    seq = ChatEvent.objects.filter(chat_id=paid_answer.chat_id).latest("seq").seq
+    assert list(changed_answers.changed_answers(paid_answer.chat_id, last_seq=seq)) == []
 
 
 def test_a_changed_price_shows(
