@@ -1,4 +1,7 @@
-"""Texts were measured as if they were words only: they are measured again."""
+"""Texts were measured as if they were words only: they are measured again.
+
+Processes of the release before measure as before until they have ended (CHANGELOG).
+"""
 
 from typing import Any
 
