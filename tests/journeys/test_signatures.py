@@ -114,6 +114,11 @@ async def reads_what_was_signed(page: Page) -> None:
     await details.press("Escape")
     await expect(details).to_have_count(0)
     await expect(badge_of(page)).to_be_focused()
+    # A second click closes what the first one opened.
+    for is_open in (True, False):
+        await badge_of(page).click()
+        await expect(details).to_have_count(int(is_open))
+        await expect(badge_of(page)).to_have_attribute("aria-expanded", str(is_open).lower())
 
 
 async def saved_proof(page: Page, folder: Path) -> Path:

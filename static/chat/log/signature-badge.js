@@ -135,9 +135,12 @@ export const signatureDetails = (verdict) => {
 /**
  * The badge of a verdict.
  * @param {Verdict} verdict
- * @param {(event: MouseEvent) => void} [open] shows the details
+ * @param {object} [details]
+ * @param {boolean} [details.isOpen]
+ * @param {(event: MouseEvent) => void} [details.toggle]
+ * @param {() => void} [details.press] before a press closes them
  */
-export function signatureMark(verdict, open) {
+export function signatureMark(verdict, { isOpen = false, toggle, press } = {}) {
   const isAskedOther =
     verdict.request === "changed" && (verdict.state === "valid" || verdict.state === "rotated");
   const { text, icon, isBad, isQuiet } = isAskedOther
@@ -148,10 +151,12 @@ export function signatureMark(verdict, open) {
     class="mark signature ${isBad ? "is-bad" : ""}"
     title=${gettext("What was signed")}
     aria-haspopup="dialog"
+    aria-expanded=${String(isOpen)}
     data-testid="signature"
     data-state=${verdict.state}
     data-request=${verdict.request}
-    @click=${open}
+    @pointerdown=${press}
+    @click=${toggle}
   >
     ${glyph(icon)}<span class=${isQuiet ? "visually-hidden" : ""}>${text}</span>
   </button>`;
@@ -200,6 +205,8 @@ class SignatureBadge extends View {
     /** @type {Verdict|null} */
     this._verdict = null;
     this._isOpen = false;
+    /** Whether the press that becomes a click closes the details. */
+    this._isClosing = false;
   }
 
   /** @param {import("../../vendor/lit/lit.js").PropertyValues<SignatureBadge>} changed */
@@ -229,7 +236,13 @@ class SignatureBadge extends View {
   }
 
   /** @param {MouseEvent} event */
-  async _open({ currentTarget }) {
+  async _toggle({ currentTarget }) {
+    const isClosing = this._isClosing;
+    this._isClosing = false;
+    if (isClosing || this._isOpen) {
+      /** @type {HTMLElement|null} */ (this.querySelector("[popover]"))?.hidePopover();
+      return;
+    }
     this._isOpen = true;
     await this.updateComplete;
     const box = /** @type {HTMLElement} */ (this.querySelector("[popover]"));
@@ -250,9 +263,14 @@ class SignatureBadge extends View {
 
   render() {
     if (!this._verdict) return nothing;
-    return html`${signatureMark(this._verdict, (event) => this._open(event))}${
-      this._isOpen ? this._details(this._verdict) : nothing
-    }`;
+    const mark = signatureMark(this._verdict, {
+      isOpen: this._isOpen,
+      toggle: (event) => this._toggle(event),
+      press: () => {
+        this._isClosing = this._isOpen;
+      },
+    });
+    return html`${mark}${this._isOpen ? this._details(this._verdict) : nothing}`;
   }
 
   /** @param {Verdict} verdict */
