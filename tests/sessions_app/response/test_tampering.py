@@ -13,6 +13,7 @@ from django.db import connection, transaction
 
 from chat_app.log import chain
 from chat_app.log.deletions import without_output
+from chat_app.log.verification import entries_after
 from chat_app.models import ChatEvent, Message
 from payments_app.models import Entry
 from payments_app.spending import approvals
@@ -166,10 +167,8 @@ def test_an_answer_emptied_after_a_name_was_erased_beside_it_shows(
 def test_an_answer_that_is_erased_during_a_check_was_not_changed(
     paid_answer: Message, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    read = changed_answers.entries_after
-
     def erasing(*args: Any) -> Iterator[list[ChatEvent]]:
-        for page in read(*args):
+        for page in entries_after(*args):
             for entry in ChatEvent.objects.filter(response_id=paid_answer.response_id):
                 if entry.type in changed_answers.ENDS:
                     chain.erase(entry, without_output(entry.payload))
