@@ -6,6 +6,7 @@ peer. Neither may hold up the database threads, on which every turn depends.
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar
 
 from django.conf import settings
@@ -37,8 +38,14 @@ async def with_keys(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs)
         try:
             return await database.run(function, *args, **kwargs)
         except registry.KeysDue as due:
-            fetched = await _threads.run(registry.fetch_keys, due)
-            await database.run(registry.store_keys, due, fetched)
+            # The caller may be cancelled, for instance because its client hangs up.
+            await asyncio.shield(processes.current().spawn(_read_keys(due), name="keys"))
+
+
+async def _read_keys(due: registry.KeysDue) -> None:
+    if await database.run(registry.claim, due):
+        fetched = await _threads.run(registry.fetch_keys, due)
+        await database.run(registry.store_keys, due, fetched)
 
 
 async def read_hubs() -> None:

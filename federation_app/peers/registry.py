@@ -162,7 +162,7 @@ def _members() -> QuerySet[Peer]:
 class KeysDue(Exception):
     """The keys of a peer have to be fetched first: see `reading.with_keys`.
 
-    The caller that gets it fetches them for all processes. `known_keys` are the stored ones.
+    The caller whose `claim` succeeds fetches them for all. `known_keys` are the stored ones.
     """
 
     def __init__(self, peer: Peer, known_keys: list[VerificationKey]) -> None:
@@ -183,7 +183,8 @@ def stored_keys(peer: Peer, kid: str) -> list[VerificationKey]:
     checked_at = peer.checked_at
     is_old = checked_at is None or now - checked_at > FRESH
     is_unknown = bool(kid) and kid not in {key.kid for key in known_keys}
-    if (is_old or is_unknown) and _claim(peer, now):
+    may_fetch = checked_at is None or now - checked_at > AGAIN
+    if (is_old or is_unknown) and may_fetch:
         raise KeysDue(peer, known_keys)
     if peer.failing_since is not None and peer.failing_since < now - STALE:
         raise unauthenticated("The document of the peer cannot be read.", detail="did_document")
@@ -198,8 +199,21 @@ def keys_of(peer: Peer, kid: str) -> list[VerificationKey]:
     try:
         return stored_keys(peer, kid)
     except KeysDue as due:
-        store_keys(due, fetch_keys(due))
+        if claim(due):
+            store_keys(due, fetch_keys(due))
     return stored_keys(peer, kid)
+
+
+def claim(due: KeysDue) -> bool:
+    """Return whether the caller should fetch the keys that are due: one of all processes does.
+
+    It has to, whatever happens to the request that needs them: they count as fresh from now on.
+    """
+    peer, now = due.peer, timezone.now()
+    rows = Peer.objects.filter(pk=peer.pk)
+    unclaimed = rows.filter(Q(checked_at__isnull=True) | Q(checked_at__lt=now - AGAIN))
+    peer.checked_at = now
+    return bool(unclaimed.update(checked_at=now))
 
 
 def fetch_keys(due: KeysDue) -> tuple[VerificationKey, ...] | EnvelopeError:
@@ -225,13 +239,6 @@ def _current_keys(peer: Peer, known_keys: list[VerificationKey]) -> tuple[Verifi
     if peer.trust == PeerTrust.SIGNED:
         return documents.read_signed_keys(identity, known_keys, base=base)
     return documents.read_keys(identity, base=base)
-
-
-def _claim(peer: Peer, now: datetime) -> bool:
-    """Return whether the caller should fetch the documents: one of all processes at a time."""
-    rows = Peer.objects.filter(pk=peer.pk)
-    claimed = rows.filter(Q(checked_at__isnull=True) | Q(checked_at__lt=now - AGAIN))
-    return bool(claimed.update(checked_at=now))
 
 
 def add_peer(

@@ -68,7 +68,8 @@ def code_of(sender: Name) -> str:
         try:
             admission.admit(json.dumps(value).encode())
         except registry.KeysDue as due:
-            registry.store_keys(due, registry.fetch_keys(due))
+            if registry.claim(due):
+                registry.store_keys(due, registry.fetch_keys(due))
             admission.admit(json.dumps(value).encode())
     except EnvelopeError as error:
         return error.code.value

@@ -6,6 +6,7 @@ import asyncio
 import json
 import threading
 import uuid
+from concurrent.futures import CancelledError
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,8 @@ import pytest
 from chat_app.log import fanout
 from federation_app.guests import delivery, typing_signs
 from federation_app.models import ChatFollower, Peer, PeerTrust
-from federation_app.peers import documents
+from federation_app.peers import documents, reading
+from federation_app.peers import registry as peers
 from sessions_app.access import rates
 from sessions_app.frames import frame
 from sessions_app.process import registry
@@ -192,3 +194,29 @@ def test_document_servers_that_do_not_answer_hold_up_no_turn(
         assert {status.result(WAIT_SECONDS) for status in statuses} == {401}
     # The keys that are stored stay valid while the documents are away.
     assert not Peer.objects.filter(failing_since=None).exists()
+
+
+def test_a_client_that_hangs_up_does_not_stop_the_reading_of_keys(
+    loop: asyncio.AbstractEventLoop,
+) -> None:
+    with post_server(answers=False) as silent:
+        peer = add_peer("slow.example").row
+        peer.trust, peer.documents_address = PeerTrust.MANIFEST, silent.origin
+        peer.save()
+        has_ended = threading.Event()
+
+        async def request() -> None:
+            try:
+                await reading.with_keys(peers.stored_keys, peer, "")
+            finally:
+                has_ended.set()
+
+        future = asyncio.run_coroutine_threadsafe(request(), loop)
+        wait_until(lambda: silent.requested_paths)
+        future.cancel()
+        assert has_ended.wait(WAIT_SECONDS)
+        with pytest.raises(CancelledError):
+            future.result(WAIT_SECONDS)
+        assert Peer.objects.filter(failing_since=None).exists()
+        silent.may_answer.set()
+        wait_until(lambda: not Peer.objects.filter(failing_since=None).exists())
