@@ -12,7 +12,6 @@ import msgspec
 from django.db import transaction
 
 from chat_app.contents import references
-from chat_app.contents.reading_rights import use
 from chat_app.conversation.deletion import delete_in_mirror
 from chat_app.conversation.errors import EmptyMessage
 from chat_app.conversation.pins import pin_from_home, unpin_from_home
@@ -21,6 +20,7 @@ from chat_app.conversation.revisions import revise
 from chat_app.log.entries import append, lock_chats, message_event
 from chat_app.members.chats import append_change, create_chat
 from chat_app.members.mentions import keep_mentions, mentioned_people
+from chat_app.members.origin_rights import take
 from chat_app.members.participants import join, leave
 from chat_app.models import Chat, Message, Participant
 from chat_app.people.names import clean_title
@@ -87,7 +87,7 @@ def add_message(chat_id: str, new: NewMessage) -> int | None:
     seq = append(chat_id, [message_event(chat_id, new)], at=new.at)
     keep_mentions(chat_id, new, seq)
     ids = references.content_ids(new.content_items)
-    use(chat_id, ids, shown=ids)
+    take(chat_id, ids, taken_by=new.sender_user_id, shown=ids)
     return seq
 
 

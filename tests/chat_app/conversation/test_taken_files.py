@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
@@ -11,10 +12,11 @@ from django.db import connection
 from chat_app.contents import reading_rights, references
 from chat_app.contents.quota import ContentOwner
 from chat_app.contents.reading_rights import ContentNotFound
-from chat_app.conversation import deletion, taken_files
+from chat_app.conversation import deletion, mirrors, taken_files
 from chat_app.conversation.deletion import delete_message
 from chat_app.forks import forking
 from chat_app.log import retention
+from chat_app.log.entries import NewMessage
 from chat_app.members.avatars import InvalidAvatar
 from chat_app.members.chats import ChatChange, update_chat
 from chat_app.members.origin_rights import take, takeable
@@ -209,6 +211,29 @@ def test_a_deletion_reaches_chats_that_took_the_file_and_their_forks(
     assert may_take(file, alice), "it is still its owner's"
     with pytest.raises(ContentNotFound):
         reading_rights.readable(str(file.pk), owner=ContentOwner(user_id=bob.pk))
+
+
+def test_a_deletion_reaches_a_mirror_that_took_the_file(
+    original: Message, file: Content, bob: User, django_capture_on_commit_callbacks: Commit
+) -> None:
+    role(original.chat, bob, "admin")
+    mirror_id = mirrors.make_mirror(home="b.example", title="Theirs", member=bob)
+    new = NewMessage(
+        id="msg_of_bob",
+        role="user",
+        at=datetime.now(UTC),
+        name=bob.username,
+        content="look",
+        content_items=(references.item_of(file),),
+        sender_user_id=bob.pk,
+    )
+    mirrors.add_message(mirror_id, new)
+    assert chats_with(file) == {original.chat_id, mirror_id}
+
+    with django_capture_on_commit_callbacks(execute=True):
+        delete(original)
+
+    assert chats_with(file) == set()
 
 
 def test_what_an_agent_made_goes_from_the_disk_with_its_last_chat(
