@@ -174,6 +174,17 @@ def own_or_shown(content_id: str, *, owner: ContentOwner, chat_id: str) -> Conte
     return shown
 
 
+def readable_in(content_id: str, *, owner: ContentOwner, chat_id: str) -> Content:
+    """Return what an owner names in a chat: as `own_or_shown`, or else what they may read.
+
+    Raises ContentNotFound.
+    """
+    try:
+        return own_or_shown(content_id, owner=owner, chat_id=chat_id)
+    except ContentNotFound:
+        return readable(content_id, owner=owner)
+
+
 def used_copy(sha256: str, *, owner: ContentOwner, mime_type: str, filename: str) -> Content | None:
     """Return the owner's oldest content with these bytes that appears in a chat.
 

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import uamp
 from chat_app.contents.quota import ContentOwner
-from chat_app.contents.reading_rights import ContentNotFound
-from chat_app.members.origin_rights import takeable
+from chat_app.contents.reading_rights import ContentNotFound, readable_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -39,7 +38,11 @@ def named_contents(inputs: Sequence[dict[str, Any]]) -> Iterator[tuple[str | Non
 
 
 def files_of(row: QueuedTurn) -> list[QueuedFile]:
-    """Return the files of a queued message that its credential may still show, in order."""
+    """Return the files of a queued message that its credential may still read, in order.
+
+    The right to show them in the chat was checked when the message was queued. Its home may have
+    the message by now, so losing that right must not change the message.
+    """
     owner = ContentOwner(
         user_id=row.user_id, chats=None if row.chats is None else frozenset(row.chats)
     )
@@ -48,7 +51,7 @@ def files_of(row: QueuedTurn) -> list[QueuedFile]:
         if content_id is None:
             continue
         try:
-            content = takeable(content_id, taker=owner, chat_id=row.chat_id)
+            content = readable_in(content_id, owner=owner, chat_id=row.chat_id)
         except ContentNotFound:
             continue
         files.append(QueuedFile(content, description))

@@ -352,3 +352,39 @@ def test_a_home_reads_the_files_of_waiting_messages_alone(
     error = client.until("session.error")[-1]["error"]
     assert (error["code"], "Upload the files" in error["message"]) == ("invalid_event", True)
     assert QueuedTurn.objects.count() == 1
+
+
+def test_a_waiting_message_keeps_its_files_when_its_sender_may_no_longer_share_them(
+    mirror: Chat,
+    peer: ForeignPeer,
+    tell: Callable[..., tuple[int, str]],
+    web: httpx.Client,
+    alice: Person,
+    bob: Person,
+) -> None:
+    Peer.objects.filter(pk=peer.row.pk).update(address="http://127.0.0.1:1")
+    source = shared_chat(bob, alice, agents=())
+    files = {"file": ("t.csv", TABLE, "text/csv")}
+    content = web.post("/api/v1/contents", files=files, headers=bob.headers).json()["content_id"]
+    body = {"attachments": [content]}
+    path = f"/api/v1/chats/{source.pk}/messages"
+    web.post(path, json=body, headers=bob.headers).raise_for_status()
+    in_source = Participant.objects.filter(chat=source, user=alice.user)
+    in_source.update(role="admin")
+    path = f"/api/v1/chats/{mirror.pk}/messages"
+    web.post(path, json=body, headers=alice.headers).raise_for_status()
+    turn = QueuedTurn.objects.get()
+
+    in_source.update(role="member")
+    ordered = created(alice, described(file=content))
+    ordered["author"] = ordered["members"][1]
+    ordered["event"]["message"] |= {
+        "content": turn.text,
+        "client_event_id": f"turn-{turn.pk}-{0:024x}",
+    }
+    assert tell(peer, "notify", ordered) == (202, "")
+
+    assert not QueuedTurn.objects.exists(), "its home has ordered it"
+    stored = Message.objects.get(chat=mirror)
+    assert stored.sender_user == alice.user
+    assert ContentUse.objects.get(chat=mirror).content_id == uuid.UUID(content)
