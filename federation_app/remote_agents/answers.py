@@ -40,10 +40,6 @@ class PeerRefusal(Exception):
         self.error = error
 
 
-class PeerDemand(PeerRefusal):
-    """A demand for a payment by a peer, whose answer waits for it."""
-
-
 def refusal_of(payload: object) -> PeerRefusal:
     """Return the refusal in the payload of a peer's error."""
     facts = payload if isinstance(payload, dict) else {}
@@ -76,8 +72,8 @@ class PeerAnswer:
         """Return the events of a delta; none for a delta that arrived before.
 
         Raises EnvelopeError 4.09 for a missing earlier delta, malformed for text that does not
-        continue the text so far, PeerRefusal for the end of a failed answer, and PeerDemand for a
-        payment, which this server does not make.
+        continue the text so far, and PeerRefusal for the end of a failed answer and for one that
+        waits for a payment, which this server does not make.
         """
         if not self.window.take(delta):
             return []
@@ -86,7 +82,7 @@ class PeerAnswer:
                 return self._text(delta)
             case DeltaType.PROGRESS:
                 if delta.payload.get("stage") == PAYMENT_STAGE:
-                    raise PeerDemand(EnvelopeError(EnvelopeCode.PAYMENT_REQUIRED, _UNPAID))
+                    raise PeerRefusal(EnvelopeError(EnvelopeCode.PAYMENT_REQUIRED, _UNPAID))
                 return [self._progress(delta.payload)]
             case DeltaType.CANCEL:
                 return [ev.ResponseCancelled(response_id=self._id)]

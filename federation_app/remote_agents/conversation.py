@@ -23,7 +23,6 @@ from federation_app.peers.reading import with_keys
 from federation_app.remote_agents import questions
 from federation_app.remote_agents.answers import (
     PeerAnswer,
-    PeerDemand,
     PeerRefusal,
     refusal_of,
     uamp_error,
@@ -80,7 +79,8 @@ async def ask(question: PeerQuestion) -> AsyncGenerator[Event]:
                 yield event
         is_over = True
     except PeerRefusal as refusal:
-        is_over = not isinstance(refusal, PeerDemand)
+        # An answer that has begun runs on, whatever else the peer refuses, and costs until its end.
+        is_over = answer.window.last < 0
         raise uamp_error(refusal.error) from None
     except EnvelopeError as error:
         message = f"The answer of {signed.receiver} is not good: {error.message}"
@@ -111,8 +111,7 @@ async def _over_connections(
         except ConnectionLost:
             pause = PAUSE_SECONDS * 2 ** min(lost, 5)
         except PeerRefusal as refusal:
-            # The end of an answer is final. Before it, a busy peer is asked again.
-            if answer.window.has_ended or refusal.error.code is not EnvelopeCode.BUSY:
+            if not _may_resume(answer, refusal):
                 raise
             pause = float(refusal.error.retry_after or PAUSE_SECONDS)
         else:
@@ -123,6 +122,18 @@ async def _over_connections(
         await asyncio.sleep(min(pause, MAX_PAUSE_SECONDS))
     message = f"The server of {signed.receiver} cannot be reached."
     raise RemoteProtocolError(ErrorCode.AGENT_OFFLINE, message)
+
+
+def _may_resume(answer: PeerAnswer, refusal: PeerRefusal) -> bool:
+    """Return whether a peer may be asked again, because it is busy or has a limit on requests.
+
+    The end of an answer is final, and so is the refusal of the question itself by a limit.
+    """
+    if answer.window.has_ended:
+        return False
+    is_running = answer.window.last >= 0
+    code = refusal.error.code
+    return code is EnvelopeCode.BUSY or (is_running and code is EnvelopeCode.RATE_LIMITED)
 
 
 async def _answered_on(connection: PeerConnection, answer: PeerAnswer) -> AsyncGenerator[Event]:
@@ -202,7 +213,12 @@ async def _cancel(question: PeerQuestion, signed: SignedQuestion) -> None:
                 await connection.tell(raw)
         except ConnectionLost:
             await asyncio.sleep(PAUSE_SECONDS * 2**attempt)
-        except (PeerRefusal, EnvelopeError, TimeoutError) as error:
+        except PeerRefusal as refusal:
+            if refusal.error.code not in {EnvelopeCode.BUSY, EnvelopeCode.RATE_LIMITED}:
+                logger.info("an answer of %s was not cancelled: %s", signed.receiver, refusal)
+                return
+            await asyncio.sleep(min(refusal.error.retry_after or 1, MAX_PAUSE_SECONDS))
+        except (EnvelopeError, TimeoutError) as error:
             logger.info("an answer of %s was not cancelled: %s", signed.receiver, error)
             return
         else:

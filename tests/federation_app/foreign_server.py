@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.server import ServerConnection, serve
 
@@ -17,11 +18,14 @@ from federation_app.envelope.members.reading import envelope_of
 from federation_app.envelope.signatures.keys import EnvelopeKey
 from federation_app.envelope.signatures.signature import signed
 from federation_app.envelope.streams.framing import framed, read_records
+from tests.agents_app.remote.remote_agents import remote_agent
 from tests.federation_app.peer import add_peer
 from tests.threads import join_threads
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    from tests.conftest import ServerAddress
 
 HOST = "worker.example"
 SAGE = f"did:web:{HOST}:agents:sage"
@@ -111,3 +115,11 @@ def foreign_server() -> Iterator[ForeignServer]:
         finally:
             running.shutdown()
             join_threads([thread])
+
+
+@pytest.fixture
+def sage(federated: ServerAddress) -> Iterator[ForeignServer]:
+    """Run the server of another peer, whose agent is `sage` here."""
+    with foreign_server() as server:
+        remote_agent(server.url, protocol="envelope", name="sage", model=SAGE)
+        yield server

@@ -24,14 +24,14 @@ from federation_app.remote_agents import conversation, questions
 from sessions_app.models import Response
 from tests.agents_app.remote.remote_agents import remote_agent
 from tests.client import wait_until
-from tests.federation_app.foreign_server import SAGE, Call, ForeignServer, foreign_server
+from tests.federation_app.foreign_server import SAGE, Call, ForeignServer
 from tests.federation_app.peer import ECHO, SERVER, ForeignPeer, Records, text_of
 from tests.live_server import shared_chat
 from tests.sessions_app.billing.paid_agents import priced
 from tests.sessions_app.turn.delegation import answer_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from tests.client import Frame
     from tests.conftest import ServerAddress
@@ -61,14 +61,6 @@ def far(own_peer: Peer, federated: ServerAddress, rpc_place: str) -> Callable[..
         return remote_agent(place, protocol=protocol, **values)
 
     return make
-
-
-@pytest.fixture
-def sage(federated: ServerAddress) -> Iterator[ForeignServer]:
-    """Run the server of another peer, whose agent is `sage` here."""
-    with foreign_server() as server:
-        remote_agent(server.url, protocol="envelope", name="sage", model=SAGE)
-        yield server
 
 
 def question_events(dial: Dial, who: Person, agent: str, text: str = "hello there") -> list[Frame]:
@@ -332,35 +324,6 @@ def test_only_tls_to_the_host_of_a_name_leads_past_every_hub(
     target = check_url(url, Policy(allowed=frozenset({"worker.example:*"})))
     question = questions.signed_question(SAGE, "hello", hops=1)
     assert questions.is_direct(question, target) is is_direct
-
-
-def test_a_connection_that_breaks_is_made_again_and_a_missing_delta_is_asked_for(
-    sage: ForeignServer, dial: Dial, alice: Person
-) -> None:
-    def lost_at_once(call: Call) -> None:
-        call.receive()
-
-    def lost_in_the_middle(call: Call) -> None:
-        ask = call.receive()
-        call.delta(ask["stream_id"], 0, "chunk", text="one ", offset=0)
-        call.delta(ask["stream_id"], 0, "chunk", text="one ", offset=0)
-
-    def with_a_gap(call: Call) -> None:
-        stream_id = call.receive()["stream_id"]
-        call.delta(stream_id, 2, "chunk", text="three", offset=8)
-        conflict = call.receive()
-        assert conflict["payload"] == {"code": "4.09", "expected": 1}
-        call.delta(stream_id, 1, "patch", text="one two ")
-        call.delta(stream_id, 2, "chunk", text="three", offset=8)
-        (ask, *_) = call.server.received_of("ask")
-        call.delta(stream_id, 3, "done", envelope=call.server.signed(ask, "one two three"))
-
-    sage.calls += [lost_at_once, lost_in_the_middle, with_a_gap]
-    assert answer_text(question_events(dial, alice, "sage")) == "one two three"
-    first, second = sage.received_of("ask")
-    assert first == second, "the question is the same, byte by byte"
-    (again,) = sage.received_of("subscribe")
-    assert json.loads(again["body"]["content"]) == {"after": 0}
 
 
 def test_deltas_are_acknowledged_before_the_window_is_full(
