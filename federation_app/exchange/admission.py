@@ -311,8 +311,12 @@ def acknowledged(stream_pks: Collection[int]) -> dict[int, int]:
 
 
 def is_cancelled(stream_pk: int) -> bool:
-    """Return whether a peer has cancelled its subscription to a chat."""
-    return ReceivedEnvelope.objects.filter(stream=stream_pk, intent__in=CANCELLING).exists()
+    """Return whether a peer has cancelled its subscription to a chat, or it was forgotten.
+
+    A forgotten one could not be cancelled any more, and its cancellation is forgotten with it.
+    """
+    streams = EnvelopeStream.objects.filter(pk=stream_pk)
+    return not streams.exclude(envelopes__intent__in=CANCELLING).exists()
 
 
 def forget_old(limit: int) -> int:

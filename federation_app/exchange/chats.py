@@ -121,14 +121,17 @@ class ChatStream(WindowedStream):
                     yield None
                 for frame in batch:
                     received(frame)
-                    if frame.seq is not None and frame.seq >= self.window.next:
-                        yield await self._delta(frame.seq, msgspec.json.decode(frame.text))
+                    if frame.seq is None or frame.seq < self.window.next:
+                        continue
+                    await self.wait_for_room()
+                    if self._is_cancelled:
+                        break
+                    yield await self._delta(frame.seq, msgspec.json.decode(frame.text))
                 self._followed.check()
         except RemoteProtocolError as error:
             raise envelope_error(error) from None
         if self._is_cancelled:
-            await self.wait_for_room()
-            number, now = self.window.take(), timezone.now()
+            number, now = self.window.take(is_end=True), timezone.now()
             yield delta_at(number, self.stream.stream_id, now, DeltaType.CANCEL, {})
             return
         raise EnvelopeError(EnvelopeCode.BUSY, "The process is shutting down. Resume the stream.")
@@ -137,6 +140,12 @@ class ChatStream(WindowedStream):
         """End the deltas with a `cancel`."""
         self._is_cancelled = True
         self._http.connection.outgoing.wake()
+        self.stop_waiting()
+
+    @property
+    def must_end(self) -> bool:
+        """See WindowedStream: who has cancelled a subscription may not acknowledge any more."""
+        return self._is_cancelled
 
     def check_rows(self) -> None:
         """See WindowedStream; another process may have received the cancellation."""
@@ -144,7 +153,6 @@ class ChatStream(WindowedStream):
         self._is_cancelled = self._is_cancelled or admission.is_cancelled(self.stream.pk)
 
     async def _delta(self, seq: int, event: dict[str, Any]) -> StreamDelta:
-        await self.wait_for_room()
         content = {name: value for name, value in event.items() if name not in _OWN_MEMBERS}
         envelope = await database.run(signed_event, self._peer, self.stream, content)
         number = self.window.take()

@@ -117,10 +117,22 @@ class WindowedStream(ABC):
             del _open[self.stream.pk]
         await self.leave()
 
+    @property
+    def must_end(self) -> bool:
+        """Whether its end does not wait for room in the window."""
+        return False
+
+    def stop_waiting(self) -> None:
+        """Have `wait_for_room` check `must_end` again."""
+        self._acknowledged.set()
+
     async def wait_for_room(self) -> None:
-        """Wait until the window has room; raises EnvelopeError busy if it stays full."""
+        """Wait until the window has room, or the stream must end.
+
+        Raises EnvelopeError busy if the window stays full.
+        """
         ends_at = time.monotonic() + settings.UAMP_ENVELOPE_STALL_SECONDS
-        while not self.window.has_room:
+        while not self.window.has_room and not self.must_end:
             left = ends_at - time.monotonic()
             if left <= 0:
                 raise EnvelopeError(

@@ -201,6 +201,37 @@ def test_a_subscription_is_cancelled(
         assert texts([records.receive()]) == ["secret"]
 
 
+@pytest.mark.parametrize("is_forgotten", [False, True])
+def test_a_subscription_with_a_full_window_ends_with_its_cancellation(
+    federated: ServerAddress,
+    dial: Dial,
+    alice: Person,
+    bob: Person,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    is_forgotten: bool,
+) -> None:
+    if is_forgotten:
+        monkeypatch.setattr(windowed, "TRUST_SECONDS", 0.0)
+    chat = shared_chat(alice, bob, agents=("echo",))
+    peer = add_peer(user=bob.user)
+    writer = dial(alice)
+    writer.create_session(chat=chat.pk)
+    for number in range(3):
+        writer.ask(f"message {number}")
+        writer.until("message.created")
+    head = chat_heads([chat.pk])[chat.pk]
+    with Records(federated.ws) as records:
+        records.send(follow(peer, chat.pk, after=head - 3, delta_window=1))
+        assert texts([records.receive()]) == ["message 0"]
+        if is_forgotten:
+            EnvelopeStream.objects.all().delete()
+        else:
+            records.send(peer.envelope("cancel", "", to=[SERVER], stream_id="chat-1"))
+        assert records.receive()["type"] == "cancel"
+    assert EnvelopeStream.objects.exists() is not is_forgotten
+
+
 def test_a_peer_loses_a_chat_with_the_membership(
     federated: ServerAddress, dial: Dial, alice: Person, bob: Person
 ) -> None:

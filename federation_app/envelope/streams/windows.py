@@ -28,9 +28,12 @@ class SendWindow:
         """Whether the next delta may be sent."""
         return self.next <= self.acknowledged + self.size
 
-    def take(self) -> int:
-        """Return the number of the next delta; raises RuntimeError if the window is full."""
-        if not self.has_room:
+    def take(self, *, is_end: bool = False) -> int:
+        """Return the number of the next delta; raises RuntimeError if the window is full.
+
+        An end that cannot wait is sent beyond the window.
+        """
+        if not self.has_room and not is_end:
             raise RuntimeError("the window is full")
         self.next += 1
         return self.next - 1
