@@ -205,7 +205,7 @@ def remember(
 
     `cancelled` is the subscription that it ends. `is_done` is False for one whose effect comes
     later: see `outcomes`. Raises EnvelopeError conflict if the id or the stream was used for
-    something else.
+    something else, and not_found if the subscription was forgotten meanwhile.
     """
     envelope, peer = admitted.envelope, admitted.peer
     try:
@@ -237,6 +237,8 @@ def remember(
             .filter(peer=peer, envelope_id=envelope.id)
             .first()
         )
+    if existing is None and cancelled is not None:
+        raise EnvelopeError(EnvelopeCode.NOT_FOUND, "There is no such stream.", detail="stream_id")
     if existing is None or existing.sha256 != envelope.sha256:
         detail = "stream_id" if existing is None else "id_conflict"
         raise EnvelopeError(

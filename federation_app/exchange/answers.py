@@ -25,7 +25,7 @@ _BY_STATUS: Final = {meaning.http: code for code, meaning in MEANINGS.items()}
 def envelope_error(error: RemoteProtocolError) -> EnvelopeError:
     """Convert a UAMP error to the codes of envelopes; `detail` keeps its original code."""
     status = http_status(error.code)
-    # A failed or late model (502, 504) has ended the answer: there is nothing to retry.
+    # A failed or late model (502, 504) has ended the answer: only a new question is worth a retry.
     other = EnvelopeCode.INTERNAL if status > _INTERNAL else EnvelopeCode.MALFORMED
     code = _BY_STATUS.get(status, other)
     wait = (error.details or {}).get("retry_after")
