@@ -40,7 +40,7 @@ def use_avatar(
         taker = ContentOwner(user_id=setter_id, chats=chats)
         content = origin_rights.takeable(picture[1], taker=taker, chat_id=chat_id)
     except ContentNotFound:
-        raise InvalidAvatar("There is no such picture, or it is not yours.") from None
+        raise InvalidAvatar("There is no such picture, or you may not use it here.") from None
     if content.mime_type not in PICTURES:
         raise InvalidAvatar("The picture of a chat must be a PNG, JPEG, WebP or GIF file.")
     origin_rights.take(chat_id, [str(content.pk)], taken_by=setter_id)

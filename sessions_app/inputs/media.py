@@ -124,5 +124,5 @@ def _media_errors() -> Iterator[None]:
     except reading_rights.ContentNotFound as error:
         raise RemoteProtocolError(
             ErrorCode.CONTENT_NOT_FOUND,
-            "There is no such content, or it is not yours. Upload it first.",
+            "There is no such file, or you may not use it here.",
         ) from error

@@ -161,7 +161,7 @@ def _input_of(
         content = takeable(str(content_id), taker=sender, chat_id=chat_id)
     except ContentNotFound as error:
         raise serializers.ValidationError(
-            {"attachments": {str(place): "There is no such file, or it is not yours."}}
+            {"attachments": {str(place): "There is no such file, or you may not use it here."}}
         ) from error
     item: dict[str, Any] = msgspec.to_builtins(item_of(content))
     members = {name: value for name, value in item.items() if name in _INPUT_MEMBERS}
