@@ -110,9 +110,10 @@ def take(
 
 
 def _source(content: Content, user_id: int) -> str | None:
-    """Return the chat from which a person takes a file: one that they may share, if there is one.
+    """Return the chat from which a person takes a file.
 
-    They may have lost the right since it was checked.
+    That is the first chat that used it among those that they may share, as a request names the file
+    alone; among all of theirs if they have lost the right since it was checked.
     """
     if (shared := _shared_source(content, user_id, None)) is not None:
         return shared
