@@ -168,7 +168,15 @@ def own_or_shown(content_id: str, *, owner: ContentOwner, chat_id: str) -> Conte
     owned_content = readable_own(content_id, owner=owner)
     if owned_content is not None:
         return owned_content
-    shown = named(content_id).filter(_readable_by(owner), uses__chat_id=chat_id).first()
+    if owner.user_id is None or not (owner.chats is None or chat_id in owner.chats):
+        raise ContentNotFound
+    uses = ContentUse.objects.filter(
+        content=OuterRef("pk"),
+        chat_id=chat_id,
+        chat__participants__user_id=owner.user_id,
+        chat__participants__left_at__isnull=True,
+    )
+    shown = named(content_id).filter(Exists(uses)).first()
     if shown is None:
         raise ContentNotFound
     return shown

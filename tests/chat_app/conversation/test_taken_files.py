@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 from uuid import uuid4
@@ -178,6 +179,18 @@ def test_a_picture_of_others_becomes_the_picture_of_another_chat_with_that_right
             messages.add(str(raised.value))
         assert len(messages) == 1, "whether there is such a file stays unknown"
         assert not ContentUse.objects.filter(chat=chat).exists()
+
+
+def test_a_chat_shows_a_file_to_its_members_only(
+    original: Message, file: Content, alice: User, bob: User
+) -> None:
+    elsewhere = factories.chat(alice)
+    shown(elsewhere, alice, file)
+    for chat, may in ((original.chat, True), (elsewhere, False)):
+        with contextlib.nullcontext() if may else pytest.raises(ContentNotFound):
+            reading_rights.own_or_shown(
+                str(file.pk), owner=ContentOwner(user_id=bob.pk), chat_id=chat.pk
+            )
 
 
 # --- Deletions reach what was taken ---
