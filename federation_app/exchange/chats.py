@@ -124,7 +124,7 @@ class ChatStream(WindowedStream):
                     if frame.seq is None or frame.seq < self.window.next:
                         continue
                     await self.wait_for_room()
-                    if self._is_cancelled:
+                    if self.must_end:
                         break
                     yield await self._delta(frame.seq, msgspec.json.decode(frame.text))
                 self._followed.check()

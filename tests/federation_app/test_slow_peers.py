@@ -212,7 +212,7 @@ def test_a_client_that_hangs_up_does_not_stop_the_reading_of_keys(
                 has_ended.set()
 
         future = asyncio.run_coroutine_threadsafe(request(), loop)
-        wait_until(lambda: silent.requested_paths)
+        wait_until(lambda: bool(silent.requested_paths))
         future.cancel()
         assert has_ended.wait(WAIT_SECONDS)
         with pytest.raises(CancelledError):
