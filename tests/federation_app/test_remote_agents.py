@@ -247,7 +247,7 @@ def test_the_digest_of_a_short_answer_of_many_bytes_is_signed(
 ) -> None:
     # Each control character takes six bytes in JSON.
     monkeypatch.setattr(replies, "SIGNED_BYTES", 60)
-    for content, member in (("hello", "envelope"), ("\x01" * 20, "digest")):
+    for content, member in (("hello", "envelope"), ("\x01" * 20 + "a", "digest")):
         with Records(federated.ws) as records:
             records.send(peer.envelope(content=content))
             deltas = records.until("done", "error")
