@@ -26,7 +26,7 @@ from chat_app.members.payers import ChatPayer
 from chat_app.models import Participant, ParticipantRole
 from payments_app.money import Money
 from payments_app.spending import budgets
-from sessions_app.billing import meter, reservations, unfinished, usage
+from sessions_app.billing import meter, reservations, unfinished, usage, weights
 from sessions_app.response import payment_guard
 from sessions_app.response.end import writes
 from sessions_app.response.payment_guard import PaymentGuard
@@ -155,7 +155,7 @@ def _unchecked_numbers(stack: ExitStack) -> None:
 
     _set(stack, frames, "_convert", unbounded)
     _set(stack, assembly, "check_options", lambda *_: None)
-    _set(stack, payment_guard, "step_usage", step_usage)
+    _set(stack, weights, "step_usage", step_usage)
     _set(stack, holds, "reservation", raw)
     _set(stack, holds, "step_usage", step_usage)
     _set(stack, reservations.Reservation, "__post_init__", lambda _self: None)
@@ -228,8 +228,8 @@ def _uncounted_free(stack: ExitStack) -> None:
 
 
 def _characters_alike(stack: ExitStack) -> None:
-    _set(stack, meter, "weight", len)
-    _set(stack, payment_guard, "weight", len)
+    for module, name in ((meter, "weight"), (meter, "max_weight"), (payment_guard, "max_weight")):
+        _set(stack, module, name, len)
 
 
 def _set(stack: ExitStack, owner: Any, name: str, value: Any) -> None:

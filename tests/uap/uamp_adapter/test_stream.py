@@ -176,7 +176,7 @@ def tool_progress(text: str) -> tuple[Event, ...]:
 @pytest.mark.parametrize(
     ("event", "expected"),
     [
-        (uap("subagent_start", parentToolCallId="c1"), progress(stage="task_for")),
+        (uap("subagent_start", parentToolCallId="c1"), progress(stage="delegating")),
         (
             uap("subagent_end", parentToolCallId="c1", success=True),
             progress(stage="done", percent=100),
