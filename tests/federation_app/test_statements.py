@@ -36,4 +36,4 @@ def test_a_question_adds_seven_statements_in_four_calls_to_its_turn(
 
     assert len(work.statements) == 7, str(work)
     # The session is found once, and the answer that began here is not read back.
-    assert work.calls == ["admit", "remember_question", "begun", "_signed"], str(work)
+    assert work.calls == ["admit", "remember_question", "record_response", "_signed"], str(work)

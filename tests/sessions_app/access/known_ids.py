@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 HANDLE = "0f9619ff-8b86-4011-b42d-00c04fc964ff"
 NEW = re.compile(
-    r'"(event_id|timestamp|epoch|request_id|created_at|expires_at|reset_at|signature)"'
+    r'"(event_id|timestamp|epoch|request_id|created_at|expires_at|reset_at|signature|salt)"'
     r': ?("[^"]*"|\d+)'
     r"|(?:sess|chat|msg|resp)_[0-9a-f]{32}|/api/content/[0-9a-f-]{36}"
 )

@@ -237,7 +237,9 @@ def test_a_budget_bounds_what_is_requested_with_the_key(
             list(ApiKey.objects.filter(has_budget=True).order_by("pk"))
         ).values()
         assert state.spent == charged() - before, name
-        assert usd("0.9") <= state.spent <= usd(BUDGET), name
+        # A text of digits is held at more than it costs.
+        least = usd("0.5" if name == "top-up" else "0.9")
+        assert least <= state.spent <= usd(BUDGET), name
         outcomes[name] = refusals
     # No one is asked to pay what only the key's budget forbids, unless they are the asker.
     is_asked = source not in {"owner", "pool"}

@@ -11,7 +11,7 @@ import yaml
 
 from telemetry import metrics
 from tests.uamp_project.serving import ROOT
-from uamp_project.monitoring.metrics import show_metrics
+from uamp_project.monitoring import metrics as monitoring
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -20,9 +20,9 @@ SUFFIXES = ("_bucket", "_total")
 
 
 @pytest.fixture
-def metric_names(db: None) -> set[str]:
-    """Give the names of all metrics, of which those of rows are there where rows are."""
-    assert show_metrics is not None
+def metric_names(db: None, monkeypatch: pytest.MonkeyPatch) -> set[str]:
+    """Give the names of all metrics, of which those of rows are there once rows were read."""
+    monkeypatch.setattr(monitoring._rows, "_rows", monitoring._read())
     return {family.name for family in metrics.REGISTRY.collect()}
 
 
