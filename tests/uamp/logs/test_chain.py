@@ -26,11 +26,13 @@ from uamp.logs.chain import (
 )
 from uamp.logs.check import (
     PROBLEMS_MAX,
+    Announced,
     LogCheck,
     LoggedEntry,
     LogProblem,
     LogProblemKind,
     LogSummary,
+    MessageFacts,
     text_digest,
 )
 
@@ -280,3 +282,24 @@ def test_the_log_has_the_signatures_of_answers_that_its_chain_covers() -> None:
             )
         )
     assert dict(check.signatures.items()) == {"resp_1": "a.b.c"}
+
+
+def test_the_transport_of_a_message_is_compared_where_it_is_known() -> None:
+    facts = MessageFacts(
+        seq=1,
+        role="user",
+        name="alice",
+        response_id="",
+        status="completed",
+        created_at=1,
+        reply_to="",
+        thread="",
+        also_in_chat=False,
+        is_copy=False,
+        transport="sse",
+    )
+    entry = Announced(facts=facts, sender_kind="user", sender_id="1", first_id="m", is_whole=True)
+    assert entry.agrees(facts)
+    # Exports do not have it.
+    assert entry.agrees(replace(facts, transport=None))
+    assert not entry.agrees(replace(facts, transport="websocket"))
