@@ -37,7 +37,7 @@ MESSAGES_MAX: Final = 20
 
 
 def people_to_mail(now: datetime) -> list[int]:
-    """Return people who may have something to be mailed, at most PEOPLE_AT_ONCE."""
+    """Return people who may have unread messages to mail, at most PEOPLE_AT_ONCE."""
     if settings.UAMP_MAIL == "off":
         return []
     read = ReadReceipt.objects.filter(

@@ -1,7 +1,8 @@
 """Files that peers fetch: which peer may read which file, and for whom. Synchronous.
 
-A home serves a file for a guest, as long as they are in the chat and a message there shows it that
-their server may know. The server of a guest serves the files of a message that waits for its home.
+The home of a chat serves a file to a guest's server while the guest is a member and a message that
+this server may read shows the file. The guest's server serves the files of messages that are not
+delivered to the home yet.
 """
 
 from __future__ import annotations

@@ -149,12 +149,8 @@ def test_up_names_each_step_before_it_takes_it(data_dir: Path, tmp_path: Path) -
         env=environment(data_dir),
     ) as server:
         until(lambda: "Ctrl-C stops it." in server.output, "it serves", seconds=60)
-        steps = re.findall(r"^.* \.\.\.$|^UAMP server", server.output, re.MULTILINE)
-    assert steps == [
-        "Preparing the demo ...",
-        "Starting the server ...",
-        "UAMP server",
-    ]
+        lines = server.output.partition("UAMP server")[0].splitlines()
+    assert [line for line in lines if line] == ["Preparing the demo ...", "Starting the server ..."]
 
 
 @pytest.mark.any_database

@@ -1,5 +1,6 @@
 """`manage.py up`: bring the database up to date, then serve."""
 
+import logging
 import os
 import sys
 from argparse import ArgumentParser
@@ -64,11 +65,15 @@ class Command(BaseCommand):
         self.stdout.flush()
 
     def _prepare_demo(self) -> None:
+        # A line of the log per balance of the demo would hide the steps.
+        logging.disable(logging.INFO)
         try:
             call_command("demo", quiet=True, starting=True)
         except CommandError as error:
             # An operator's own accounts have these names: the server starts all the same.
             self.stderr.write(str(error))
+        finally:
+            logging.disable(logging.NOTSET)
 
 
 def _program() -> tuple[str, ...]:
