@@ -19,6 +19,7 @@ class FederationAppConfig(AppConfig):
         from chat_app.members import inviting  # noqa: PLC0415 as above
         from chat_app.people import names  # noqa: PLC0415 as above
         from federation_app import own_names  # noqa: PLC0415 as above
+        from federation_app.exchange import standing  # noqa: PLC0415 as above
         from federation_app.exchange.admission import forget_old  # noqa: PLC0415 as above
         from federation_app.guests import (  # noqa: PLC0415 as above
             accounts,
@@ -53,6 +54,9 @@ class FederationAppConfig(AppConfig):
         homes.guests_found_by(accounts.guest_users)
         fanout.also_tell(delivery.hear)
         periodic.also_run(periodic.PeriodicJob("read hubs", reading.SECONDS, reading.read_hubs))
+        periodic.also_run(
+            periodic.PeriodicJob("check streams", standing.SECONDS, standing.check_streams)
+        )
         periodic.also_run(
             periodic.PeriodicJob("deliver to peers", delivery.SECONDS, delivery.deliver)
         )

@@ -312,13 +312,14 @@ def acknowledged(stream_pks: Collection[int]) -> dict[int, int]:
     return dict(rows.values_list("pk", "acknowledged"))
 
 
-def is_cancelled(stream_pk: int) -> bool:
-    """Return whether a peer has cancelled its subscription to a chat, or it was forgotten.
+def cancelled(stream_pks: Collection[int]) -> set[int]:
+    """Return the subscriptions to chats that their peers have cancelled, or that were forgotten.
 
     A forgotten one could not be cancelled any more, and its cancellation is forgotten with it.
     """
-    streams = EnvelopeStream.objects.filter(pk=stream_pk)
-    return not streams.exclude(envelopes__intent__in=CANCELLING).exists()
+    streams = EnvelopeStream.objects.filter(pk__in=stream_pks)
+    kept = streams.exclude(envelopes__intent__in=CANCELLING).values_list("pk", flat=True)
+    return set(stream_pks) - set(kept)
 
 
 def forget_old(limit: int) -> int:

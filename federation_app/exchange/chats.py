@@ -81,8 +81,8 @@ class ChatStream(WindowedStream):
 
         A cancelled subscription has nothing to join.
         """
-        await database.run(self.check_rows)
-        if self._is_cancelled:
+        if await database.run(admission.cancelled, [self.stream.pk]):
+            self._is_cancelled = True
             return
         await database.run(check_place, self._peer, self.stream.chat_id, self._after)
         session_id = self.stream.session_id
@@ -95,7 +95,7 @@ class ChatStream(WindowedStream):
             resume=resume,
         )
         self._http.end_with_process()
-        self._http.connection.outgoing.end_when(lambda: self._is_cancelled)
+        self._http.connection.outgoing.end_when(lambda: self.must_end)
         self._http.stay()
         await self._followed.take(create)
         self._followed.check()
@@ -114,7 +114,7 @@ class ChatStream(WindowedStream):
         try:
             while not self._is_cancelled:
                 batch = await queue.batch(HEARTBEAT_SECONDS)
-                await self.check_trust()
+                self.check_trust()
                 if batch is None or self._is_cancelled:
                     break
                 if not batch:
@@ -139,18 +139,17 @@ class ChatStream(WindowedStream):
     def cancel(self) -> None:
         """End the deltas with a `cancel`."""
         self._is_cancelled = True
+        self.wake()
+
+    def wake(self) -> None:
+        """See WindowedStream."""
+        super().wake()
         self._http.connection.outgoing.wake()
-        self.stop_waiting()
 
     @property
     def must_end(self) -> bool:
         """See WindowedStream: who has cancelled a subscription may not acknowledge any more."""
-        return self._is_cancelled
-
-    def check_rows(self) -> None:
-        """See WindowedStream; another process may have received the cancellation."""
-        super().check_rows()
-        self._is_cancelled = self._is_cancelled or admission.is_cancelled(self.stream.pk)
+        return self._is_cancelled or super().must_end
 
     async def _delta(self, seq: int, event: dict[str, Any]) -> StreamDelta:
         content = {name: value for name, value in event.items() if name not in _OWN_MEMBERS}

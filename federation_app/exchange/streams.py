@@ -75,6 +75,7 @@ class DeltaStream(WindowedStream):
                     yield delta
                 if self._answer.has_ended:
                     return
+                self.check_trust()
                 if self._demanded is None or processes.current().draining:
                     break
                 # The turn ends where it waits for a payment, which any process may receive.
@@ -98,6 +99,11 @@ class DeltaStream(WindowedStream):
         """See WindowedStream."""
         await self._turn.close()
 
+    def refuse(self) -> None:
+        """See WindowedStream."""
+        super().refuse()
+        self._turn.end()
+
     async def _deltas_of_turn(self) -> AsyncIterator[StreamDelta | None]:
         async for events in self._turn.events():
             for event in events:
@@ -112,13 +118,13 @@ class DeltaStream(WindowedStream):
                 yield delta
             if self._answer.has_ended:
                 return
-            await self.check_trust()
+            self.check_trust()
             # Events that arrive meanwhile are collected, and sent in one chunk.
             await self.wait_for_room()
 
     async def _pause(self) -> None:
-        await self.check_trust()
         self.woken.clear()
+        self.check_trust()
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self.woken.wait(), PAYMENT_SECONDS)
 

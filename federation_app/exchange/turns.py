@@ -152,6 +152,10 @@ class PeerTurn:
             if isinstance(event, ev.PaymentError):
                 raise RemoteProtocolError(ErrorCode.PAYMENT_REQUIRED, event.message)
 
+    def end(self) -> None:
+        """End `events` soon, whatever the response does."""
+        self._connection.outgoing.end_when(lambda: True)
+
     async def close(self) -> None:
         """Leave the session; its response keeps running."""
         await self._http.close()

@@ -19,7 +19,6 @@ from federation_app.envelope.errors import EnvelopeCode, EnvelopeError
 from federation_app.envelope.streams.windows import SendWindow
 from federation_app.exchange import admission
 from federation_app.exchange.answers import envelope_error
-from federation_app.peers import registry
 from sessions_app import database
 from sessions_app.process import registry as processes
 from uamp import RemoteProtocolError
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
 
 ROW_SECONDS: Final = 0.25
 """How often a process with full windows reads the acknowledgements that reached others."""
-TRUST_SECONDS: Final = 5.0
 _open: Final[dict[int, set[WindowedStream]]] = defaultdict(set)
 _counts: Final[Counter[str]] = Counter()
 _full: Final[WeakKeyDictionary[asyncio.AbstractEventLoop, FullWindows]] = WeakKeyDictionary()
@@ -56,7 +54,7 @@ class WindowedStream(ABC):
         self._limit = limit
         self.woken = asyncio.Event()
         self._acknowledged = asyncio.Event()
-        self._checked_at = time.monotonic()
+        self._is_refused = False
         self._is_open = False
 
     @abstractmethod
@@ -120,16 +118,22 @@ class WindowedStream(ABC):
     @property
     def must_end(self) -> bool:
         """Whether its end does not wait for room in the window."""
-        return False
+        return self._is_refused
 
-    def stop_waiting(self) -> None:
-        """Have `wait_for_room` check `must_end` again."""
+    def refuse(self) -> None:
+        """End the stream, because its peer is no longer trusted."""
+        self._is_refused = True
+        self.wake()
+
+    def wake(self) -> None:
+        """Have the reader's task look at what it waits for once more."""
         self._acknowledged.set()
+        self.woken.set()
 
     async def wait_for_room(self) -> None:
         """Wait until the window has room, or the stream must end.
 
-        Raises EnvelopeError busy if the window stays full.
+        Raises EnvelopeError busy if the window stays full, and as `check_trust`.
         """
         ends_at = time.monotonic() + settings.UAMP_ENVELOPE_STALL_SECONDS
         while not self.window.has_room and not self.must_end:
@@ -142,20 +146,12 @@ class WindowedStream(ABC):
                 )
             self._acknowledged.clear()
             with full_windows().waiting(self), suppress(TimeoutError):
-                pause = min(left, max(TRUST_SECONDS, ROW_SECONDS))
-                await asyncio.wait_for(self._acknowledged.wait(), pause)
-            await self.check_trust()
+                await asyncio.wait_for(self._acknowledged.wait(), left)
+        self.check_trust()
 
-    async def check_trust(self) -> None:
-        """Raise EnvelopeError unauthenticated if the peer is no longer trusted."""
-        if time.monotonic() - self._checked_at < TRUST_SECONDS:
-            return
-        self._checked_at = time.monotonic()
-        await database.run(self.check_rows)
-
-    def check_rows(self) -> None:
-        """Check what ends the stream in every process. Synchronous; raises as `check_trust`."""
-        if not registry.is_accepted(self.stream.peer_id):
+    def check_trust(self) -> None:
+        """Raise EnvelopeError unauthenticated if the peer is no longer trusted (`standing`)."""
+        if self._is_refused:
             raise EnvelopeError(
                 EnvelopeCode.UNAUTHENTICATED, "The peer is no longer trusted.", detail="peer"
             )
@@ -206,6 +202,11 @@ def check_room(principal: Principal, *, limit: int) -> None:
     """Raise EnvelopeError busy if a peer reads as many streams here as it may."""
     if _counts[principal.key] >= limit:
         raise EnvelopeError(EnvelopeCode.BUSY, "You read too many streams. Close one first.")
+
+
+def all_open() -> list[WindowedStream]:
+    """Return the open streams of this process."""
+    return [stream for readers in _open.values() for stream in readers]
 
 
 def open_streams(stream_pk: int) -> list[WindowedStream]:

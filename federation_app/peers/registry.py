@@ -27,7 +27,7 @@ from federation_app.peers import documents
 from sessions_app.access.principal import PrincipalKind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Sequence
     from datetime import datetime
 
     from django.contrib.auth.models import User
@@ -71,9 +71,9 @@ def keys_of_name(did: str, kid: str) -> list[VerificationKey]:
     return [key_of_jwk(key.jwk(), kid=f"{did}#{key.kid.partition('#')[2]}") for key in keys]
 
 
-def is_accepted(peer_id: int) -> bool:
-    """Return whether a peer is still accepted: trusted, and its account, if any, is active."""
-    return _accepted_peers().filter(pk=peer_id).exists()
+def accepted(peer_ids: Collection[int]) -> set[int]:
+    """Return the peers that are still accepted: trusted, and their account, if any, is active."""
+    return set(_accepted_peers().filter(pk__in=peer_ids).values_list("pk", flat=True))
 
 
 def ended_credentials(credentials: set[str]) -> set[str]:
@@ -82,8 +82,8 @@ def ended_credentials(credentials: set[str]) -> set[str]:
         int(credential.removeprefix(PrincipalKind.PEER.prefix)): credential
         for credential in credentials
     }
-    accepted = set(_accepted_peers().filter(pk__in=by_id).values_list("pk", flat=True))
-    return {credential for pk, credential in by_id.items() if pk not in accepted}
+    kept = accepted(by_id)
+    return {credential for pk, credential in by_id.items() if pk not in kept}
 
 
 def trusted_peers() -> QuerySet[Peer]:

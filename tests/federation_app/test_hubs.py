@@ -150,7 +150,7 @@ def test_what_ends_the_trust_in_a_hub_ends_that_in_its_children(
     assert code_of(first_child) == ""
     here[event](row)
     assert code_of(first_child) == "4.01"
-    assert not registry.is_accepted(child.pk)
+    assert not registry.accepted([child.pk])
     # A peer that an operator has added hangs on no hub.
     hub.children = [first_child, *hub.children[1:]]
     documents = documents_at(f"https://one.example{MANIFEST}")

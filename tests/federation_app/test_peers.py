@@ -268,7 +268,7 @@ def test_an_operator_limits_suspends_and_resumes_a_peer(client: Client, settings
     with pytest.raises(EnvelopeError) as refused:
         admission.admit(json.dumps(peer.envelope()).encode())
     assert (refused.value.code, refused.value.detail) == ("4.01", "peer")
-    assert not registry.is_accepted(peer.row.pk)
+    assert not registry.accepted([peer.row.pk])
     operate("resume")
     assert admission.admit(json.dumps(peer.envelope()).encode()).peer == peer.row
 

@@ -77,10 +77,7 @@ def test_the_sockets_of_a_network_count_together(federated: ServerAddress, setti
         pass
 
 
-def test_a_revoked_peer_is_sent_nothing_more(
-    federated: ServerAddress, peer: ForeignPeer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(windowed, "TRUST_SECONDS", 0.0)
+def test_a_revoked_peer_is_sent_nothing_more(federated: ServerAddress, peer: ForeignPeer) -> None:
     quick_agent("talker", "echo", delay=0.1)
     with Records(federated.ws) as records:
         records.send(peer.envelope(content=ENDLESS, to=[f"{SERVER}:agents:talker"]))

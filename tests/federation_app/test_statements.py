@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from federation_app.exchange import windowed
 from signing_app import owner_keys
 from tests.federation_app.database_work import counted
 from tests.federation_app.peer import ForeignPeer, Records
@@ -21,8 +20,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 def test_a_question_adds_seven_statements_in_four_calls_to_its_turn(
     federated: ServerAddress, peer: ForeignPeer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # A busy machine may take longer than these for one question.
-    monkeypatch.setattr(windowed, "TRUST_SECONDS", math.inf)
+    # A busy machine may take longer than this for one question.
     monkeypatch.setattr(owner_keys, "FRESH_SECONDS", math.inf)
     work = counted(monkeypatch)
     first = peer.envelope(content="one")

@@ -12,7 +12,7 @@ import pytest
 
 from federation_app.envelope.members.reading import envelope_of
 from federation_app.envelope.signatures.signature import verify_signature
-from federation_app.exchange import admission, receiver, windowed
+from federation_app.exchange import receiver, windowed
 from federation_app.models import EnvelopeStream, Peer, ReceivedEnvelope
 from federation_app.own_names import own_keys
 from federation_app.peers import registry
@@ -205,40 +205,6 @@ def test_a_stream_without_acknowledgement_ends_and_can_be_resumed(
         records.send(peer.envelope("subscribe", json.dumps({"after": 0}), stream_id="str-1"))
         record = records.receive()
         assert (record["delta_seq"], record["type"]) == (1, "patch")
-
-
-def test_full_windows_read_their_rows_together(
-    federated: ServerAddress, peer: ForeignPeer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    reads: list[set[int]] = []
-    acknowledged = admission.acknowledged
-
-    def counted(stream_pks: set[int]) -> dict[int, int]:
-        reads.append(set(stream_pks))
-        return acknowledged(stream_pks)
-
-    monkeypatch.setattr(admission, "acknowledged", counted)
-    monkeypatch.setattr(windowed, "TRUST_SECONDS", 60.0)
-    # As if every acknowledgement reached another process.
-    monkeypatch.setattr(receiver, "open_streams", lambda _pk: [])
-    quick_agent("talker", "echo", delay=0.005)
-    to = [f"{SERVER}:agents:talker"]
-    names = [f"str-{n}" for n in range(4)]
-    with Records(federated.ws) as records:
-        for name in names:
-            records.send(peer.envelope(content=LONG, to=to, delta_window=1, stream_id=name))
-        assert {records.receive()["stream_id"] for _ in names} == set(names)
-        pks = set(EnvelopeStream.objects.values_list("pk", flat=True))
-        wait_until(lambda: pks in reads)
-        reads.clear()
-        wait_until(lambda: len(reads) == 3)
-        assert reads == [pks] * 3
-        for name in names:
-            records.send(peer.envelope("progress", json.dumps({"ack": 0}), stream_id=name))
-        seconds = [records.receive() for _ in names]
-    assert {(record["stream_id"], record["delta_seq"]) for record in seconds} == {
-        (name, 1) for name in names
-    }
 
 
 # 9 MB of zeros in 9 KB.
