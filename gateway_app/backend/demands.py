@@ -18,6 +18,8 @@ from uamp import events as ev
 from uamp.amounts import format_amount
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from uamp.events import Event
 
 END_TRIES: Final = 40
@@ -79,13 +81,14 @@ def refusal_of(event: Event, response_id: str) -> RemoteProtocolError | None:
     return None
 
 
-async def refusal(demand: Event | None, response_id: str) -> RemoteProtocolError:
-    """Return the error for an answer whose demand its client cannot meet.
+async def refusal(pending: Iterable[Event], response_id: str) -> RemoteProtocolError:
+    """Return the error for an answer that waits for what its client cannot do.
 
-    Without a demand, the answer waits for someone else, or was stopped.
+    If none of its pending questions is such a demand, it waits for someone else, or was stopped.
     """
-    if demand is not None and (refused := refusal_of(demand, response_id)) is not None:
-        return refused
+    for question in pending:
+        if (refused := refusal_of(question, response_id)) is not None:
+            return refused
     rows = await database.run(demands.open_payments, response_id)
     if not rows:
         return RemoteProtocolError(ErrorCode.INTERRUPTED, "The answer was stopped.")

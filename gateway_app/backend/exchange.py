@@ -358,7 +358,7 @@ class Exchange:
 
         One that may continue without this client waits: a person pays or approves later.
         """
-        error = await refusal(next(iter(self.pending_questions.values()), None), self.response_id)
+        error = await refusal(self.pending_questions.values(), self.response_id)
         self.pending_questions.clear()
         if self._leaving == "cancel":
             await self.cancel()

@@ -329,7 +329,7 @@ async def update_session(connection: ClientConnection, event: ev.SessionUpdate) 
             ev.SessionUpdated(), session_id=session.wire_id, in_reply_to=event.event_id
         )
         if event.payment_token is not None:
-            await pay_requests(connection, session, event.payment_token)
+            await pay_requests(connection, attached, event.payment_token)
 
 
 async def _refresh_token(

@@ -317,7 +317,9 @@ class PaymentGuard:
             # The sponsor's budget is used up; the asker may pay the rest.
             self._payment = replace(self._payment, source=None, is_sponsored=False)
         if self._payment.payer_id is None and context.user_id is not None:
-            raise unpaid("What pays for this agent in this chat is used up. Ask the chat's owner.")
+            # The chat's pool is used up, too.
+            self._is_payers_balance = False
+            self._payment = replace(self._payment, source=None, payer_id=context.user_id)
 
     async def _write_request(
         self, amount: Money, action: str

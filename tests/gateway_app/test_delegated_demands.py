@@ -5,6 +5,7 @@ An agent that costs a tenth passes work on to one that costs a quarter, which is
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any, Final
 
 import httpx
@@ -166,6 +167,37 @@ def test_the_refusal_of_a_call_that_needs_a_person_says_what_was_charged(
     (charged,) = body["charged"]
     assert 0 < usd(charged["amount"]).amount < usd("0.1").amount
     assert clean()
+
+
+SAY: Final = {"name": "say", "parameters": {"type": "object"}}
+
+
+def _with_tool(path: str, text: str) -> dict[str, Any]:
+    body = _bodies(text)[path]
+    if path == "v1/messages":
+        return {**body, "tools": [{"name": "say", "input_schema": {"type": "object"}}]}
+    tool = SAY if path == "responses" else {"function": SAY}
+    return {**body, "tools": [{"type": "function", **tool}]}
+
+
+@pytest.mark.parametrize("path", DIALECTS)
+@pytest.mark.parametrize("demand", ["payment", "approval"])
+def test_a_call_of_the_clients_tool_before_a_demand_is_delivered_and_paid(
+    web: httpx.Client, alice: Person, paid: Agent, gated: Agent, path: str, demand: str
+) -> None:
+    """Its arguments may be the whole answer."""
+    agent, text = ("boss", TASK) if demand == "payment" else ("asker", CALL)
+    task = {**json.loads(text), "also": {"call": "say", "arguments": {"text": "all of it"}}}
+    answer = web.post(
+        f"/agents/{agent}/{path}",
+        json=_with_tool(path, order(**task)),
+        headers=token_for(alice, agent),
+    )
+    expected = httpx.codes.PAYMENT_REQUIRED if demand == "payment" else httpx.codes.FORBIDDEN
+    assert answer.status_code == expected, answer.text
+    (charged,) = answer.json()["charged"]
+    assert usd(charged["amount"]).amount >= usd("0.1").amount
+    wait_until(clean)
 
 
 @pytest.mark.parametrize("stream", [False, True])

@@ -179,6 +179,7 @@ async def _start_with(
     listener = None if connection.transport == "sse" else attached.subscription
     started = await start_response(request, listener)
     connection.started = tuple(started.response_ids)
+    attached.note_asked(started.response_ids)
     connection.unanswered = started.refusal
     connection.has_begun = connection.has_begun or bool(started.response_ids)
     if started.queued:

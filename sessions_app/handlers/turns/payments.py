@@ -11,13 +11,16 @@ from sessions_app.billing.events import accepted
 from sessions_app.connection.rate_limit import check_rate
 from sessions_app.frames import frame
 from sessions_app.process import registry
+from sessions_app.tools import delegated_calls
 from uamp import ErrorCode, RemoteProtocolError
 from uamp import events as ev
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
+    from sessions_app.connection.attached_session import AttachedSession
     from sessions_app.connection.client_connection import ClientConnection
+    from sessions_app.models import PaymentRequest
     from sessions_app.records import OpenSession
 
 
@@ -54,9 +57,19 @@ def _accepted_frames(session: OpenSession, response_ids: Collection[str]) -> lis
     ]
 
 
-async def pay_requests(connection: ClientConnection, session: OpenSession, secret: str) -> None:
-    """Pay for the answers that a session's person asked for with the token of a session.update."""
-    for row in await database.run(requests.payments_of_asker, session):
+async def pay_requests(
+    connection: ClientConnection, attached: AttachedSession, secret: str
+) -> None:
+    """Pay for the answers that a session's person asked for with the token of a session.update.
+
+    Anyone who knows the id of a visitor's session may ask in it: a visitor's token pays only for
+    what this connection asked for.
+    """
+    session = attached.session
+    rows = await database.run(requests.payments_of_asker, session)
+    if session.principal.is_visitor:
+        rows = [row for row in rows if await _requested(row) in attached.asked_here]
+    for row in rows:
         submit = ev.PaymentSubmit(
             payment=ev.Payment(scheme="token", token=secret), response_id=row.response_id
         )
@@ -68,6 +81,11 @@ async def pay_requests(connection: ClientConnection, session: OpenSession, secre
             connection.reply(refused.event, session_id=session.wire_id)
             return
         await registry.current().signals.payment_decided(row.response_id, row.pk)
+
+
+async def _requested(row: PaymentRequest) -> str:
+    """Return the answer that led to a payment request, perhaps by passing work on."""
+    return await database.run(delegated_calls.requested_answer, row.response_id)
 
 
 async def take_payment_token(session: OpenSession, secret: str) -> None:

@@ -37,6 +37,7 @@ async def reply_again(
 ) -> None:
     """Answer a repeated response.create with its responses, replaying those that have ended."""
     reply_created(connection, event, response_ids)
+    attached.note_asked(response_ids)
     connection.has_repeated = True
     wire_id = attached.session.wire_id
     stamp = uamp.session_stamp(wire_id)

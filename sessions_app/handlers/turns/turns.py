@@ -81,4 +81,5 @@ async def regenerate_answers(
             for run in turn.runs:
                 listener.follow(run)
     connection.started = tuple(started)
+    attached.note_asked(started)
     connection.has_begun = connection.has_begun or bool(started)

@@ -104,13 +104,19 @@ def finish_of(
 
 
 def has_reached(answer: RunningAnswer) -> bool:
-    """Return whether an answer has text, sound or media, or the result of a tool with a price.
+    """Return whether an answer has output for its client: text, sound, media or a client's call.
 
-    Thoughts, and calls of tools and of other agents, are none of these.
+    The result of a tool with a price counts, too; thoughts, and calls of the server's tools and of
+    other agents, do not.
     """
-    output = answer.builder.output
-    has_text = any(isinstance(item, uamp.TextContent) and item.text for item in output)
-    return bool(has_text or answer.meter.has_spoken or answer.meter.tools or _media(output))
+    output, meter = answer.builder.output, answer.meter
+    has_written = any(
+        (isinstance(item, uamp.TextContent) and item.text)
+        # Its arguments are sent to the client, and may be the whole answer.
+        or (isinstance(item, uamp.ToolCallContent) and item.tool_call.name in meter.client_tools)
+        for item in output
+    )
+    return bool(has_written or meter.has_spoken or meter.tools or _media(output))
 
 
 def _used(

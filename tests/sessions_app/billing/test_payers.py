@@ -225,6 +225,31 @@ def test_the_payer_asked_after_another_left_does_not_receive_the_others_balance(
     assert [frame for frame in client.during(0.5) if frame["type"] == "payment.balance"] == []
 
 
+def test_the_pool_pays_as_far_as_it_goes_then_who_asks_is_asked(
+    dial: Dial, web: httpx.Client, alice: Person, bob: Person, chat: Chat
+) -> None:
+    pool = payers.pool_of(chat.pk, "USD")
+    ledger.transfer(
+        key="fill",
+        debit=ledger.account_of_user(alice.user.pk).id,
+        credit=pool,
+        amount=usd("1.5"),
+    )
+    assert choose(web, alice, chat, "pool").is_success
+    assert ask(dial, bob, chat) == "response.done"
+    wait_until(clean)
+    client = dial(bob)
+    client.create_session(chat=chat.pk)
+    client.ask("@paid Hello")
+    pay(client, client.until("payment.required", *TERMINAL)[-1])
+    received = client.until("payment.balance")
+    # The balance is bob's, not the pool's.
+    assert received[-1]["balance"] == "9"
+    assert text_of(received) == "Hello"
+    assert str(ledger_rows.balance(pool).available) == "0.5"
+    wait_until(clean)
+
+
 # --- Sponsors ---
 
 

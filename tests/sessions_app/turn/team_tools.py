@@ -37,7 +37,8 @@ def order(**task: Any) -> str:
     """Return a task as the doer reads it.
 
     `think` and `say` come first, `words` is how many words it then says slowly, `call` with
-    `arguments` is a tool, `fail` breaks off. Once a tool has answered, it says what it received.
+    `arguments` is a tool, and `also` another one that is called before it, `fail` breaks off. Once
+    a tool has answered, it says what it received.
     """
     return msgspec.json.encode(task).decode()
 
@@ -63,8 +64,9 @@ async def doer(agent: AgentSpec, request: LLMRequest) -> AsyncGenerator[Step, No
         yield Fail(
             UPPError("It was made to fail.", code=ErrorCode.PROVIDER_ERROR, provider="scripted")
         )
-    if "call" in task:
-        yield Call(name=task["call"], arguments=task.get("arguments", {}))
+    for call in (task.get("also", {}), task):
+        if "call" in call:
+            yield Call(name=call["call"], arguments=call.get("arguments", {}))
 
 
 def remember(request: LLMRequest) -> None:

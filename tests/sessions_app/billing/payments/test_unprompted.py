@@ -11,8 +11,9 @@ from chat_app.members.participants import add_participant
 from chat_app.models import Chat, Participant
 from payments_app.models import Hold, Transfer
 from payments_app.spending import approvals
+from payments_app.tokens import issuance
 from sessions_app.models import PaymentRequest, Response
-from tests.client import TERMINAL
+from tests.client import TERMINAL, wait_until
 from tests.live_server import quick_agent, shared_chat
 from tests.sessions_app.billing.paid_agents import (
     clean,
@@ -209,3 +210,28 @@ def test_an_owner_who_did_not_agree_to_the_prices_is_asked_when_others_ask(
     payer.until("payment.required")
     payer.ask("@paid Hello")
     assert payer.until("response.done")[-1]["type"] == "response.done"
+
+
+def test_a_new_token_of_a_visitor_pays_only_for_what_its_connection_asked_for(
+    dial: Dial, alice: Person, paid: Agent
+) -> None:
+    """Anyone who knows the id of a visitor's session may ask in it."""
+    client, other = dial(), dial()
+    created = client.create_session(agent="paid")
+    place = {"session_id": created["session_id"], "epoch": created["epoch"], "after": 0}
+    other.create_session(resume=place)
+    other.ask("Hello")
+    demand = other.until("payment.required")[-1]
+    token = token_of(alice)
+    client.send("session.update", payment_token=token)
+    client.until("session.updated")
+    client.ask("Good day")
+    ended = client.until("response.done")[-1]
+    assert ended["response_id"] != demand["response_id"]
+    assert PaymentRequest.objects.get().status == "waiting"
+    assert Transfer.objects.filter(kind="answer").count() == 1
+    # An explicit payment names the answer that it is for.
+    more = issuance.issue(key="more", user_id=alice.user.pk, amount=usd("1"), expires_in=600)
+    pay(client, demand, scheme="token", token=more.token)
+    wait_until(lambda: Transfer.objects.filter(kind="answer").count() == 2)
+    assert clean()
