@@ -98,10 +98,13 @@ def _too_large(limits: Limits) -> NoReturn:
 
 def _check_structure(text: str, limits: Limits) -> None:
     """Check the number of values and the depth before building anything from them."""
-    skeleton = _STRING.sub("s", text)
+    # A value has at most a name and a string: a text with more strings is over the limit, and is
+    # not read any further.
+    max_strings = 2 * limits.nodes
+    skeleton, strings = _STRING.subn("s", text, count=max_strings + 1)
     openings = skeleton.count("{") + skeleton.count("[")
     # Even an empty one is a value, so this limit applies before empty ones are counted.
-    is_over = openings > limits.nodes
+    is_over = strings > max_strings or openings > limits.nodes
     if is_over or 1 + skeleton.count(",") + openings - _empty(skeleton) > limits.nodes:
         raise RemoteProtocolError(
             ErrorCode.TOO_MANY_VALUES, f"a frame may have at most {limits.nodes} values"

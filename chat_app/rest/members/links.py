@@ -89,7 +89,7 @@ class ShareLinksView(RestView):
     """The share links of a chat."""
 
     shows_secret = True
-    read_scope = "chats:write"
+    read_scope = "chats:read"
     write_scope = "chats:write"
 
     @extend_schema(

@@ -122,6 +122,15 @@ def test_values_have_a_limit() -> None:
     assert _code("[" + "{}," * 9 + "{ }]", nodes=10) == ErrorCode.TOO_MANY_VALUES
 
 
+def test_a_text_with_too_many_strings_is_not_read_to_its_end() -> None:
+    limits = Limits(nodes=10)
+    most = "{" + ",".join(f'"key{n}":"a,b"' for n in range(9)) + "}"
+    assert load_json(most, limits) == json.loads(most)
+    # It is no JSON, for which it would have to be read.
+    assert _code('"a,b"' * 20, nodes=10) == ErrorCode.INVALID_JSON
+    assert _code('"a,b"' * 21, nodes=10) == ErrorCode.TOO_MANY_VALUES
+
+
 def test_members_have_a_limit() -> None:
     three = '{"a":1,"b":2,"c":3}'
     assert load_json(three, Limits(members=3)) == {"a": 1, "b": 2, "c": 3}
