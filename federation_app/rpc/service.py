@@ -1,33 +1,29 @@
 """`service uamp.v1.Agent`: envelopes and deltas as gRPC messages (envelope §7).
 
 `Send` takes one envelope. `Stream` carries the records of a WebSocket in both directions, and is
-served by the same `EnvelopeSocket`. `Send` reports a refusal as a status, with the error as JSON in
-the trailing metadata `uamp-error-bin`.
+served by the same `EnvelopeSocket`. `Send` reports a refusal as a status.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import unquote
 
 import grpc
 import msgspec
 from django.conf import settings
 
 from federation_app.edges.websocket import EnvelopeSocket
-from federation_app.envelope.errors import MEANINGS, EnvelopeCode, EnvelopeError
+from federation_app.envelope.errors import MEANINGS, EnvelopeError
 from federation_app.envelope.limits import ENVELOPE_BYTES
 from federation_app.envelope.streams.framing import framed, read_records
 from federation_app.exchange.receipts import delivery_members
 from federation_app.exchange.receiver import EnvelopeReceiver
-from federation_app.rpc import agent_pb2
+from federation_app.rpc import agent_pb2, calls
 from federation_app.rpc.agent_pb2_grpc import AgentServicer
 from sessions_app.access import rates
 from sessions_app.process import registry as processes
-from sessions_app.proxies import forwarded_address, is_trusted_proxy
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -36,12 +32,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-ERROR_KEY: Final = "uamp-error-bin"
-FORWARDED_KEY: Final = "x-forwarded-for"
 _RECORDS_WAITING: Final = 16
 """How many records may wait for a slow client; beyond that, its deltas wait."""
-
-_calls: Final[Counter[str]] = Counter()
 
 
 class EnvelopeService(AgentServicer):
@@ -49,11 +41,12 @@ class EnvelopeService(AgentServicer):
 
     async def Send(self, request: Any, context: Any) -> Any:  # noqa: N802 the name in the proto
         """Receive one envelope."""
-        await _refuse_unready(context)
+        await calls.refuse_unready(context)
+        receiver = EnvelopeReceiver(address=calls.client_address(context))
         try:
-            receipt = await EnvelopeReceiver(address=_address(context)).take(request.envelope)
+            receipt = await receiver.take(request.envelope)
         except EnvelopeError as error:
-            await _abort(context, error)
+            await calls.refuse(context, error)
             raise
         return agent_pb2.Receipt(
             stream_id=receipt.stream_id,
@@ -68,27 +61,19 @@ class EnvelopeService(AgentServicer):
         self, request_iterator: AsyncIterator[Any], context: Any
     ) -> AsyncIterator[Any]:
         """Exchange records until the client has sent all of its own and its streams have ended."""
-        await _refuse_unready(context)
-        address = _address(context)
-        visitors = rates.visitors(address)
-        if _calls[visitors] >= settings.UAMP_CONNECTIONS_PER_ADDRESS:
-            await _abort(
-                context,
-                EnvelopeError(EnvelopeCode.BUSY, "Your address has too many streams open."),
-            )
-        _calls[visitors] += 1
-        call = _RecordCall(request_iterator, address)
-        reading = processes.current().spawn(call.read(), name="records of gRPC")
-        try:
-            async for record in call.records():
-                yield agent_pb2.Record(json=record)
-        finally:
-            reading.cancel()
-            await asyncio.wait([reading])
-            await call.close()
-            _calls[visitors] -= 1
-            if not _calls[visitors]:
-                del _calls[visitors]
+        await calls.refuse_unready(context)
+        address = calls.client_address(context)
+        limit = settings.UAMP_CONNECTIONS_PER_ADDRESS
+        async with calls.streams.enter(context, rates.visitors(address), per_address=limit):
+            call = _RecordCall(request_iterator, address)
+            reading = processes.current().spawn(call.read(), name="records of gRPC")
+            try:
+                async for record in call.records():
+                    yield agent_pb2.Record(json=record)
+            finally:
+                reading.cancel()
+                await asyncio.wait([reading])
+                await call.close()
         if call.status is not None:
             await context.abort(call.status, call.status.name)
 
@@ -144,35 +129,3 @@ def _status_of(close: int) -> grpc.StatusCode:
         if meaning.close == close:
             return grpc.StatusCode[meaning.grpc]
     return grpc.StatusCode.UNAVAILABLE
-
-
-async def _refuse_unready(context: Any) -> None:
-    """Refuse a call while the process shuts down, or if the server accepts no envelopes."""
-    if processes.current().draining:
-        await _abort(context, EnvelopeError(EnvelopeCode.BUSY, "The server is shutting down."))
-    if not settings.UAMP_FEDERATION_HOST:
-        await _abort(
-            context, EnvelopeError(EnvelopeCode.NOT_FOUND, "This server does not accept envelopes.")
-        )
-
-
-async def _abort(context: Any, error: EnvelopeError) -> None:
-    """End a call with the status of an error."""
-    metadata = ((ERROR_KEY, msgspec.json.encode(error.payload())),)
-    await context.abort(grpc.StatusCode[error.meaning.grpc], error.message, metadata)
-
-
-def _address(context: Any) -> str:
-    """Return a client's IP address; that of a trusted proxy's client is in its metadata."""
-    peer = _peer(context.peer())
-    if not is_trusted_proxy(peer):
-        return peer
-    metadata = context.invocation_metadata() or ()
-    return forwarded_address(value for key, value in metadata if key == FORWARDED_KEY) or peer
-
-
-def _peer(text: str) -> str:
-    """Return the IP address in `ipv4:127.0.0.1:5000` or `ipv6:%5B::1%5D:5000`."""
-    kind, _, rest = unquote(text).partition(":")
-    host, _, _port = rest.rpartition(":")
-    return host.strip("[]") if kind in {"ipv4", "ipv6"} else ""

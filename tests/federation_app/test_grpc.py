@@ -23,7 +23,8 @@ from federation_app.envelope.signatures.signature import verify_signature
 from federation_app.envelope.streams.framing import framed
 from federation_app.models import EnvelopeStream
 from federation_app.own_names import own_keys
-from federation_app.rpc import agent_pb2, agent_pb2_grpc, service
+from federation_app.rpc import agent_pb2, agent_pb2_grpc
+from federation_app.rpc.calls import streams
 from federation_app.rpc.server import EnvelopeServer
 from federation_app.rpc.service import _RECORDS_WAITING, _RecordCall
 from sessions_app.process import registry
@@ -180,7 +181,7 @@ def test_a_stream_that_a_stranger_never_ends_is_ended(
     expected = {"nothing": "UNAUTHENTICATED", "garbage": "INVALID_ARGUMENT"}
     assert error.code().name == expected[sends]
     assert not EnvelopeStream.objects.exists()
-    wait_until(lambda: not service._calls)
+    wait_until(lambda: not streams.total)
 
 
 def test_the_calls_of_a_network_behind_a_proxy_count_together(stub: Any, settings: Any) -> None:
@@ -196,17 +197,17 @@ def test_the_calls_of_a_network_behind_a_proxy_count_together(stub: Any, setting
         return stub.Stream(silent(), timeout=SECONDS, metadata=forwarded(address))
 
     calls = [stream_of("2001:db8::1")]
-    wait_until(lambda: service._calls.total() == 1)
+    wait_until(lambda: streams.total == 1)
     calls.append(stream_of("2001:db8::2"))
-    wait_until(lambda: service._calls.total() == 2)
+    wait_until(lambda: streams.total == 2)
     status, error = refused(lambda: next(stream_of("2001:db8::3")))
     assert (status, error["code"]) == (grpc.StatusCode.UNAVAILABLE, "5.04")
     calls.append(stream_of("2001:db8:0:1::1"))
-    wait_until(lambda: service._calls.total() == 3)
+    wait_until(lambda: streams.total == 3)
     is_over.set()
     for call in calls:
         assert list(call) == []
-    wait_until(lambda: not service._calls)
+    wait_until(lambda: not streams.total)
 
 
 @pytest.mark.parametrize(
