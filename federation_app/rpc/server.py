@@ -12,6 +12,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 from federation_app.envelope.limits import ENVELOPE_BYTES
 from federation_app.rpc.agent_pb2_grpc import add_AgentServicer_to_server
+from federation_app.rpc.reflection import ReflectionService
 from federation_app.rpc.service import EnvelopeService
 
 SENT_BYTES: Final = 2 * ENVELOPE_BYTES
@@ -47,6 +48,7 @@ class EnvelopeServer:
             maximum_concurrent_rpcs=settings.UAMP_GRPC_CALLS,
         )
         add_AgentServicer_to_server(EnvelopeService(), self._server)
+        ReflectionService().add_to(self._server)
         self.port = self._listen(address)
 
     async def start(self) -> None:
