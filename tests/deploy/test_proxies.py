@@ -7,6 +7,7 @@ from typing import Final
 
 import pytest
 
+from federation_app.rpc.reflection import AGENT_SERVICE, REFLECTION_SERVICES
 from tests.deploy.expected import IDLE_SECONDS, PORT, ROOT, SETTINGS, UPLOAD_BYTES
 
 pytestmark = pytest.mark.any_database
@@ -27,6 +28,12 @@ def nginx(name: str) -> set[str]:
     return set(re.findall(rf"^\s*{name}\s+(.+);$", NGINX, re.MULTILINE))
 
 
+def nginx_calls() -> str:
+    """Return the pattern of the paths that nginx passes on as calls of gRPC."""
+    (pattern,) = re.findall(r"^    location ~ (\S+) \{$", NGINX, re.MULTILINE)
+    return str(pattern)
+
+
 def seconds(text: str) -> int:
     return int(text[:-1]) * UNITS[text[-1]]
 
@@ -43,14 +50,17 @@ def test_caddy_sends_to_processes_that_are_ready() -> None:
 def test_caddy_ends_tls_1_3_alone_and_passes_grpc_on() -> None:
     assert caddy("protocols") == "tls1.3"
     assert caddy("strict_sni_host") == "on"
-    assert caddy("@grpc") == "path /uamp.v1.Agent/*"
+    paths = [f"/{name}/*" for name in (AGENT_SERVICE, *REFLECTION_SERVICES)]
+    assert caddy("@grpc") == f"path {' '.join(paths)}"
     assert "reverse_proxy @grpc h2c://{$GRPC:127.0.0.1:50051} {" in CADDYFILE
 
 
 def test_nginx_ends_tls_1_3_alone_and_passes_grpc_on() -> None:
     assert nginx("ssl_protocols") == {"TLSv1.3"}
-    (path,) = re.findall(r"^    location (/\S+/) \{$", NGINX, re.MULTILINE)
-    assert caddy("@grpc") == f"path {path}*"
+    for name in (AGENT_SERVICE, *REFLECTION_SERVICES):
+        assert re.search(nginx_calls(), f"/{name}/Method")
+        assert not re.search(nginx_calls(), f"/chats/{name}/Method")
+        assert not re.search(nginx_calls(), f"/{name.replace('.', 'x')}/Method")
     assert nginx("grpc_pass") == {"grpc://uamp_grpc"}
     assert "127.0.0.1:50051" in nginx("server")
     # Calls are answered over HTTP/2 alone; `listen … http2` is deprecated.
@@ -62,7 +72,7 @@ def test_nginx_ends_tls_1_3_alone_and_passes_grpc_on() -> None:
 def test_both_accept_the_largest_upload() -> None:
     # Calls of gRPC send records as long as they last.
     (size,) = nginx("client_max_body_size") - {"0"}
-    calls = NGINX.partition("location /uamp.v1.Agent/ {")[2].partition("}")[0]
+    calls = NGINX.partition(f"location ~ {nginx_calls()} {{")[2].partition("}")[0]
 
     assert "client_max_body_size 0;" in calls
     assert "request_body @bodies {" in CADDYFILE
