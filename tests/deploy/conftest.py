@@ -1,5 +1,6 @@
-"""The server that proxies stand in front of, and people who use it."""
+"""The server that proxies stand in front of, and people and peers who use it."""
 
-from tests.live_server import alice, bob, demo, impatience
+from tests.federation_app.peer import federated, peer, rpc_place
+from tests.live_server import alice, bob, demo, impatience, web
 
-__all__ = ["alice", "bob", "demo", "impatience"]
+__all__ = ["alice", "bob", "demo", "federated", "impatience", "peer", "rpc_place", "web"]

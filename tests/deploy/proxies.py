@@ -28,6 +28,10 @@ NGINX: Final = ROOT / "deploy" / "nginx" / "uamp.conf"
 # The file needs this version; those before take HTTP/2 as an option of `listen`.
 HTTP2_DIRECTIVE: Final = [1, 25, 1]
 UNUSED: Final = "127.0.0.1:9"
+# Caddy before these versions: `trust_pool` has another name, and `strict_sni_host` refuses all of
+# HTTP/3 (https://github.com/caddyserver/caddy/issues/5078).
+TRUST_POOL: Final = [2, 8, 0]
+STRICT_HTTP3: Final = [2, 7, 0]
 
 
 @dataclass(frozen=True)
@@ -74,7 +78,7 @@ def write_nginx_files(
     site = re.sub(r"/etc/uamp/\w+\.pem", str(certificate), site)
     site = re.sub(r"\blisten (\[::\]:)?443\b", rf"listen \g<1>{port}", site)
     site = re.sub(r"\blisten (\[::\]:)?80\b", rf"listen \g<1>{services.free_port()}", site)
-    if _nginx_version() < HTTP2_DIRECTIVE:
+    if _version("nginx", "-v") < HTTP2_DIRECTIVE:
         site = site.replace("    http2 on;\n", "").replace(" ssl;\n", " ssl http2;\n")
     (folder / "uamp.conf").write_text(site)
     kinds = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
@@ -87,16 +91,39 @@ def write_nginx_files(
     return path
 
 
-def _nginx_version() -> list[int]:
-    done = subprocess.run(
-        ["nginx", "-v"],  # noqa: S607 from the PATH
+def caddyfile_for_http3() -> str:
+    """Return the Caddyfile, without what stops HTTP/3 in an old version; skip without Caddy."""
+    site = CADDYFILE.read_text(encoding="utf-8")
+    if _version("caddy", "version") < STRICT_HTTP3:
+        return site.replace("strict_sni_host on", "strict_sni_host insecure_off")
+    return site
+
+
+def caddyfile_for_certificates(authorities: Path) -> str:
+    """Return the Caddyfile with what docs/envelopes.md adds for the certificates of clients."""
+    page = (ROOT / "docs" / "envelopes.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"^\tclient_auth \{\n.*?^\t\}\n", page, re.MULTILINE | re.DOTALL)
+    (header,) = re.findall(r"^\theader_up .*\n", page, re.MULTILINE)
+    block = block.replace("/etc/uamp/peers.pem", str(authorities))
+    if _version("caddy", "version") < TRUST_POOL:
+        block = block.replace("trust_pool file", "trusted_ca_cert_file")
+    site = CADDYFILE.read_text(encoding="utf-8").replace("\ttls {\n", f"\ttls {{\n{block}", 1)
+    return re.sub(r"(^\treverse_proxy \{\$UPSTREAMS.*\n)", rf"\1{header}", site, flags=re.MULTILINE)
+
+
+def _version(program: str, option: str) -> list[int]:
+    if shutil.which(program) is None:
+        pytest.skip(f"{services.OPTIONAL_PROGRAM}: {program}")
+    done = subprocess.run(  # noqa: S603 a proxy from the PATH
+        [program, option],
         check=True,
         capture_output=True,
         text=True,
         timeout=PROGRAM_SECONDS,
     )
-    (version,) = re.findall(r"nginx/(\d+)\.(\d+)\.(\d+)", done.stderr)
-    return [*map(int, version)]
+    version = re.search(r"(\d+)\.(\d+)\.(\d+)", done.stdout + done.stderr)
+    assert version is not None
+    return [*map(int, version.groups())]
 
 
 @contextmanager
@@ -117,16 +144,19 @@ def running_nginx(
 
 @contextmanager
 def running_caddy(
-    folder: Path, *, web: Sequence[str] = (UNUSED,), grpc: str = UNUSED
+    folder: Path, *, web: Sequence[str] = (UNUSED,), grpc: str = UNUSED, site: str = ""
 ) -> Iterator[RunningProxy]:
-    """Run Caddy in front of these servers until the end of the block; skip without Caddy."""
+    """Run Caddy in front of these servers until the end of the block; skip without Caddy.
+
+    `site` is the text of another Caddyfile.
+    """
     if shutil.which("caddy") is None:
         pytest.skip(f"{services.OPTIONAL_PROGRAM}: caddy")
     port = services.free_port()
     # Other tests run at the same time: neither the port of its API nor that of http is shared.
     options = f"{{\n\tadmin off\n\thttp_port {services.free_port()}\n"
     path = folder / "Caddyfile"
-    path.write_text(CADDYFILE.read_text(encoding="utf-8").replace("{\n", options, 1))
+    path.write_text((site or CADDYFILE.read_text(encoding="utf-8")).replace("{\n", options, 1))
     environment = {
         **os.environ,
         "HOME": str(folder),

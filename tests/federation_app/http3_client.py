@@ -103,12 +103,14 @@ class Http3(QuicConnectionProtocol):
 
 
 @asynccontextmanager
-async def connected(port: int, folder: Path) -> AsyncIterator[Http3]:
-    """Connect to the server."""
+async def connected(
+    port: int, folder: Path, authority: str = "certificate.pem"
+) -> AsyncIterator[Http3]:
+    """Connect to the server; `authority` is the file of the folder with its trusted certificate."""
     configuration = QuicConfiguration(
         alpn_protocols=H3_ALPN, is_client=True, server_name="localhost"
     )
-    configuration.load_verify_locations(str(folder / "certificate.pem"))
+    configuration.load_verify_locations(str(folder / authority))
     async with connect(
         "127.0.0.1", port, configuration=configuration, create_protocol=Http3
     ) as client:
