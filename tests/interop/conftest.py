@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.federation_app.peer import federated, peer, rpc_place
 from tests.interop.accounts import make_account
 from tests.interop.deployments import (
     ONE_PROCESS,
@@ -28,7 +29,9 @@ if TYPE_CHECKING:
 
 # `make test` runs the client that is installed in seconds, against one process.
 IS_WHOLE = os.environ.get("INTEROP") == "1"
-_OTHERS = ["a2a", "acp", "ag_ui", "frameworks", "realtime", "remote_agents", "webagents"]
+_OTHERS = [
+    *("a2a", "acp", "ag_ui", "envelopes", "frameworks", "realtime", "remote_agents", "webagents"),
+]
 collect_ignore = [] if IS_WHOLE else [f"test_{name}.py" for name in _OTHERS]
 # A2A's kit is in no registry: it runs where both of its versions are named.
 if not {"A2A_KIT_10", "A2A_KIT_03"} <= set(os.environ):
@@ -95,4 +98,15 @@ def run_client(deployment: Deployment) -> Run:
     return run
 
 
-__all__ = ["alice", "bob", "demo", "dial", "impatience", "mallory", "web"]
+__all__ = [
+    "alice",
+    "bob",
+    "demo",
+    "dial",
+    "federated",
+    "impatience",
+    "mallory",
+    "peer",
+    "rpc_place",
+    "web",
+]
