@@ -7,10 +7,12 @@ import queue
 import socket
 import struct
 import threading
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import grpc
 import h2.connection
+import h2.events
 import h2.settings
 import pytest
 from google.protobuf.descriptor_pb2 import FileDescriptorProto
@@ -64,6 +66,7 @@ class ReflectionCall:
             response_deserializer=ServerReflectionResponse.FromString,
         )
         self._requests: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+        self.details = ""
         metadata = [("x-forwarded-for", client)]
         self._responses = method(iter(self._requests.get, None), timeout=SECONDS, metadata=metadata)
 
@@ -88,6 +91,7 @@ class ReflectionCall:
                 pass
         self._requests.put(None)
         error: Any = raised.value
+        self.details = error.details()
         metadata = dict(error.trailing_metadata())
         return error.code().name, json.loads(metadata.get("uamp-error-bin", b"{}")).get("code")
 
@@ -213,6 +217,8 @@ def test_a_silent_call_ends(
     for _ in range(requests):
         call.ask()
     assert call.refusal() == ("DEADLINE_EXCEEDED", None)
+    # The client's own limit has the same status.
+    assert "reflection call" in call.details
 
 
 def test_an_address_has_few_calls_open_and_a_process_has_a_total(
@@ -286,11 +292,11 @@ def test_a_client_that_reads_nothing_keeps_no_call_open(
     channel: grpc.Channel, rpc_place: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert channel is not None  # at the end nothing may be left of the calls
-    monkeypatch.setattr(reflection, "CALL_SECONDS", 0.5)
+    monkeypatch.setattr(reflection, "CALL_SECONDS", 1.0)
     host, _, port = rpc_place.rpartition(":")
     connection = h2.connection.H2Connection()
     connection.initiate_connection()
-    # The server may send no data of a call.
+    # The server may send no data of a call. Its responses exceed what it buffers.
     connection.update_settings({h2.settings.SettingCodes.INITIAL_WINDOW_SIZE: 0})
     headers = {
         ":method": "POST",
@@ -300,12 +306,26 @@ def test_a_client_that_reads_nothing_keeps_no_call_open(
         "te": "trailers",
         "content-type": "application/grpc",
     }
+    symbol = reflection.REFLECTION_SERVICES[0]
+    request = ServerReflectionRequest(file_containing_symbol=symbol).SerializeToString()
     with socket.create_connection((host, int(port)), SECONDS) as raw:
-        for stream in (1, 3, 5):
+        for stream in (1, 3):
             connection.send_headers(stream, list(headers.items()))
-            for _ in range(8):
-                connection.send_data(stream, struct.pack("!BI", 0, len(LIST)) + LIST)
-        raw.sendall(connection.data_to_send())
-        wait_until(lambda: reflection.reflections.total == 3)
-        wait_until(lambda: not reflection.reflections.total)
+            for _ in range(reflection.CALL_REQUESTS):
+                connection.send_data(stream, struct.pack("!BI", 0, len(request)) + request)
+
+        def has_open_calls(count: int) -> bool:
+            """Acknowledge settings and pings, so that the connection stays."""
+            raw.sendall(connection.data_to_send())
+            raw.settimeout(0.05)
+            with suppress(TimeoutError):
+                data = raw.recv(65536)
+                assert data
+                for event in connection.receive_data(data):
+                    assert not isinstance(event, h2.events.ConnectionTerminated)
+            raw.settimeout(SECONDS)
+            return reflection.reflections.total == count
+
+        wait_until(lambda: has_open_calls(2))
+        wait_until(lambda: has_open_calls(0))
         assert not streams.total
