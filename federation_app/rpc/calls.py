@@ -6,7 +6,7 @@ A refusal is a status, with the error as JSON in the trailing metadata `uamp-err
 from __future__ import annotations
 
 from collections import Counter
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote
 
@@ -77,7 +77,23 @@ async def refuse_unready(context: Any) -> None:
 async def refuse(context: Any, error: EnvelopeError) -> None:
     """End a call with the status of an error, by an exception of grpcio."""
     metadata = ((ERROR_KEY, msgspec.json.encode(error.payload())),)
-    await context.abort(grpc.StatusCode[error.meaning.grpc], error.message, metadata)
+    await end(context, grpc.StatusCode[error.meaning.grpc], error.message, metadata)
+
+
+async def end(
+    context: Any,
+    status: grpc.StatusCode,
+    message: str,
+    metadata: tuple[tuple[str, bytes], ...] = (),
+) -> None:
+    """End a call with a status, by an exception of grpcio.
+
+    The initial metadata goes first, unless it is sent already: proxies such as Caddy may lose a
+    status that arrives in the first headers.
+    """
+    with suppress(grpc.aio.UsageError):
+        await context.send_initial_metadata(())
+    await context.abort(status, message, metadata)
 
 
 def client_address(context: Any) -> str:

@@ -72,7 +72,7 @@ class ReflectionService:
                     await self._answer(context, visitors)
             except TimeoutError:
                 message = f"A reflection call may last at most {CALL_SECONDS:.0f} seconds."
-                await context.abort(grpc.StatusCode.DEADLINE_EXCEEDED, message)
+                await calls.end(context, grpc.StatusCode.DEADLINE_EXCEEDED, message)
             except EnvelopeError as error:
                 await calls.refuse(context, error)
 

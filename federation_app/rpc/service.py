@@ -75,7 +75,7 @@ class EnvelopeService(AgentServicer):
                 await asyncio.wait([reading])
                 await call.close()
         if call.status is not None:
-            await context.abort(call.status, call.status.name)
+            await calls.end(context, call.status, call.status.name)
 
 
 class _RecordCall:

@@ -40,6 +40,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 SECONDS = 60
 WINDOW = 2
+REFUSALS = 100
 ENVELOPE = {"content-type": "application/uamp+json"}
 TALKER = f"{ECHO.rpartition(':')[0]}:talker"
 TEXT = " ".join(f"word{n}" for n in range(20))
@@ -135,8 +136,9 @@ def test_a_websocket_carries_records(
 
 @pytest.mark.parametrize("name", PROXIES)
 def test_grpc_and_its_reflection_pass_through(
-    name: str, rpc_place: str, peer: ForeignPeer, tmp_path: Path
+    name: str, rpc_place: str, peer: ForeignPeer, settings: Any, tmp_path: Path
 ) -> None:
+    settings.UAMP_ENVELOPES_PER_MINUTE = 100_000
     ask = json.dumps(peer.envelope(content="hello there")).encode()
     with PROXIES[name](tmp_path, grpc=rpc_place) as proxy:
         credentials = grpc.ssl_channel_credentials(proxy.authority.read_bytes())
@@ -145,13 +147,15 @@ def test_grpc_and_its_reflection_pass_through(
             answers = stub.Stream(iter([agent_pb2.Record(json=ask)]), timeout=SECONDS)
             deltas = [json.loads(answer.json) for answer in answers]
             repeat = stub.Send(agent_pb2.EnvelopeRecord(envelope=ask), timeout=SECONDS)
-            with pytest.raises(grpc.RpcError) as refused:
-                stub.Send(agent_pb2.EnvelopeRecord(envelope=b"{"), timeout=SECONDS)
+            # Caddy loses a status in the first headers now and then.
+            for _ in range(REFUSALS):
+                with pytest.raises(grpc.RpcError) as refused:
+                    stub.Send(agent_pb2.EnvelopeRecord(envelope=b"{"), timeout=SECONDS)
+                error: Any = refused.value
+                assert error.code() is grpc.StatusCode.INVALID_ARGUMENT
             services = ProtoReflectionDescriptorDatabase(channel).get_services()
-    error: Any = refused.value
     assert text_of(deltas) == "hello there"
     assert repeat.repeated_envelope
-    assert error.code() is grpc.StatusCode.INVALID_ARGUMENT
     assert json.loads(dict(error.trailing_metadata())["uamp-error-bin"])["code"] == "4.00"
     assert {*services} == {AGENT_SERVICE, *REFLECTION_SERVICES}
 
