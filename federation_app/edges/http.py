@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import weakref
-from functools import wraps
+from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import msgspec
@@ -18,12 +18,12 @@ from django.views.decorators.csrf import csrf_exempt
 from federation_app.envelope.errors import EnvelopeCode, EnvelopeError, malformed, unauthenticated
 from federation_app.envelope.limits import ENVELOPE_BYTES
 from federation_app.exchange import admission
+from federation_app.exchange.held_turns import HeldTurn, held_turns
 from federation_app.exchange.receipts import encoded_receipt
 from federation_app.exchange.receiver import EnvelopeReceiver
 from federation_app.exchange.relay import RELAYED_BY, read_relays
 from federation_app.exchange.relayed_streams import RelayedStream, error_frame
 from federation_app.peers.reading import with_keys
-from sessions_app import database
 from sessions_app.access.auth import Handshake
 from sessions_app.process import registry as processes
 from sessions_app.transports.http_exchange import STREAM_HEADERS
@@ -32,8 +32,9 @@ from uamp.codec.single_lines import single_lines
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
 
+    from federation_app.exchange.receipts import EnvelopeReceipt
     from federation_app.exchange.windowed import WindowedStream
-    from federation_app.models import Peer
+    from federation_app.models import EnvelopeStream, Peer
 
     View: TypeAlias = Callable[..., Awaitable[HttpResponseBase]]
 
@@ -102,7 +103,8 @@ async def messages(request: HttpRequest) -> HttpResponseBase:
         )
     relays = read_relays(request.headers.get(RELAYED_BY, ""))
     receiver = EnvelopeReceiver(address=_handshake(request).address, relays=relays)
-    receipt = await receiver.take(request.body)
+    receipt = await receiver.take(request.body, holds=True)
+    await _hold(receipt)
     response = HttpResponse(encoded_receipt(receipt), status=202, content_type="application/json")
     if receipt.stream_id:
         response["Location"] = f"/v1/stream/{receipt.stream_id}"
@@ -118,12 +120,10 @@ async def stream(request: HttpRequest, stream_id: str) -> HttpResponseBase:
     """
     handshake = _handshake(request)
     after = _place(request.headers.get("Last-Event-ID", ""))
-    peer = await peer_of(request)
-    row = await database.run(admission.find_stream, peer, stream_id=stream_id)
+    peer, row = await with_keys(_stream_of, _claimed_peer(request), stream_id)
     opened: WindowedStream | RelayedStream
     if row.relayed_to_id is None:
-        receiver = EnvelopeReceiver(address=handshake.address)
-        opened = await receiver.open_stream(peer, row, after=after)
+        opened = await _opened(peer, row, after=after, address=handshake.address)
         frames = _frames(opened)
     else:
         if not handshake.header_token:
@@ -146,12 +146,51 @@ async def stream(request: HttpRequest, stream_id: str) -> HttpResponseBase:
 
 async def peer_of(request: HttpRequest) -> Peer:
     """Return the peer of a request without an envelope; raises EnvelopeError unauthenticated."""
+    return await with_keys(_claimed_peer(request))
+
+
+def _claimed_peer(request: HttpRequest) -> Callable[[], Peer]:
+    """Return the function that verifies the peer of a request; for `with_keys`.
+
+    Raises EnvelopeError unauthenticated if the request claims none.
+    """
     handshake = _handshake(request)
     if handshake.header_token:
-        return await with_keys(admission.bearer_of, handshake.header_token)
+        return partial(admission.bearer_of, handshake.header_token)
     if handshake.certificate:
-        return await database.run(admission.certified_peer, handshake.certificate)
+        return partial(admission.certified_peer, handshake.certificate)
     raise unauthenticated("Show a bearer token that you signed.", detail="token")
+
+
+def _stream_of(claimed: Callable[[], Peer], stream_id: str) -> tuple[Peer, EnvelopeStream]:
+    peer = claimed()
+    return peer, admission.find_stream(peer, stream_id=stream_id)
+
+
+async def _hold(receipt: EnvelopeReceipt) -> None:
+    """Hold the turn of an `ask` for the reader of its stream, or leave it."""
+    if receipt.turn is None or receipt.stream is None:
+        return
+    held = HeldTurn(receipt.turn, receipt.request)
+    if not held_turns().hold(receipt.stream.pk, held):
+        await receipt.leave()
+
+
+async def _opened(peer: Peer, row: EnvelopeStream, *, after: int, address: str) -> WindowedStream:
+    """Open a stream after a delta; from its start with the turn that is held here, if any."""
+    receiver = EnvelopeReceiver(address=address)
+    held = held_turns().take(row.pk)
+    if held is None:
+        return await receiver.open_stream(peer, row, after=after)
+    turn = held.turn if after < 0 else None
+    try:
+        return await receiver.open_stream(peer, row, after=after, request=held.request, turn=turn)
+    except BaseException:
+        turn = None
+        raise
+    finally:
+        if turn is None:
+            await held.turn.close()
 
 
 async def _frames(opened: WindowedStream) -> AsyncIterator[bytes]:

@@ -56,12 +56,15 @@ class EnvelopeReceiver:
         self._relays = relays
         self._relay = pass_on or partial(relay.pass_on, relays=relays)
 
-    async def take(self, raw: bytes, *, follows: bool = False) -> EnvelopeReceipt:
+    async def take(
+        self, raw: bytes, *, follows: bool = False, holds: bool = False
+    ) -> EnvelopeReceipt:
         """Verify an envelope and carry out its request; raises EnvelopeError.
 
         An accepted `ask` starts a response; the same envelope again has no further effect. A
         refused envelope leaves no row; `rate_limits` says against what it counts. A caller that
-        `follows` opens the receipt or leaves it.
+        `follows` opens the receipt or leaves it. One that `holds` keeps the turn in the receipt,
+        if there is one, for a reader; that needs no room for a stream.
         """
         admitted = await rate_limits.admit(raw, address=self._address, relays=self._relays)
         if admitted.routes:
@@ -71,7 +74,7 @@ class EnvelopeReceiver:
         if admitted.is_about_guests:
             return await self._share(admitted)
         if admitted.envelope.intent is Intent.ASK:
-            return await self._ask(admitted, follows=follows)
+            return await self._ask(admitted, follows=follows, holds=holds)
         if chat_id := requests.chat_of(admitted):
             return await self._subscribe(admitted, chat_id)
         return await self._about_stream(admitted)
@@ -182,11 +185,11 @@ class EnvelopeReceiver:
             deliveries=deliveries,
         )
 
-    async def _ask(self, admitted: Admitted, *, follows: bool) -> EnvelopeReceipt:
+    async def _ask(self, admitted: Admitted, *, follows: bool, holds: bool) -> EnvelopeReceipt:
         text, servers = text_of(admitted.envelope.body), hops_of(admitted.envelope.ext)
         principal = admission.principal_of(admitted.peer, address=self._address, servers=servers)
-        follows = follows and admitted.is_ours_alone
-        if follows:
+        is_ours_alone = admitted.is_ours_alone
+        if follows and is_ours_alone:
             check_room(principal, limit=quotas.streams_of(admitted.peer))
         received, is_repeated, session = await database.run(
             outcomes.remember_question, admitted, principal
@@ -199,14 +202,15 @@ class EnvelopeReceiver:
         if not stream.response_id:
             turn = PeerTurn(principal, agent=admitted.agent)
             await self._begin(received, stream, turn, session, text)
-            if not (follows and turn.has_begun_here):
+            is_kept = (follows or holds) and is_ours_alone
+            if not (is_kept and turn.has_begun_here):
                 await turn.close()
                 turn = None
         return EnvelopeReceipt(
             intent=Intent.ASK,
             peer=admitted.peer,
             stream=stream,
-            opens=admitted.is_ours_alone,
+            opens=is_ours_alone,
             is_repeated=is_repeated,
             request=received,
             turn=turn,

@@ -30,7 +30,7 @@ _ENDS: Final = (ev.ResponseDone, ev.ResponseError, ev.ResponseCancelled)
 
 
 class PeerTurn:
-    """The session of a peer, with one response in it. All methods are called from one task."""
+    """The session of a peer, with one response in it. One task at a time calls its methods."""
 
     def __init__(self, principal: Principal, *, agent: str) -> None:
         defaults = Defaults(agent=agent or None)
@@ -72,6 +72,10 @@ class PeerTurn:
     def has_begun_here(self) -> bool:
         """Whether `begin` started the response, so that `events` can yield it from its start."""
         return self._session is not None and not self._connection.has_repeated
+
+    def rest(self) -> None:
+        """Count as none of the peer's open connections until `stay` or `close`."""
+        registry.current().followers.discard(self._connection)
 
     def stay(self) -> None:
         """Stay in the session, to follow the response that `begin` has started here.
