@@ -1,20 +1,18 @@
 """MCP over HTTP, with a client that only connects to one checked address.
 
-As in `agents_app.outbound.guard`, the name is looked up for each connection, and connections are
-made only to addresses that the rules allow. Redirects do not lead elsewhere.
+Connections are those of `agents_app.outbound.backends`. Redirects do not lead elsewhere.
 """
 
-from collections.abc import AsyncGenerator, AsyncIterable, Iterable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterable
 from dataclasses import dataclass
 
 import httpcore2
 import httpx2
 
 from agents_app.mcp.places import Address
-from agents_app.outbound.look_ups import look_up_async
-from agents_app.outbound.rules import Target, Unreachable, check_addresses
+from agents_app.outbound.backends import CONNECT_SECONDS, GuardedBackend
+from agents_app.outbound.rules import Target
 
-_CONNECT_SECONDS = 10.0
 _ERROR_STATUS = 400
 
 
@@ -34,7 +32,7 @@ def guarded_client(
     return httpx2.AsyncClient(
         transport=_GuardedTransport(address.target, max_bytes, talk),
         headers={**address.headers, "accept-encoding": "identity", "user-agent": "uamp-server"},
-        timeout=httpx2.Timeout(_CONNECT_SECONDS, read=seconds),
+        timeout=httpx2.Timeout(CONNECT_SECONDS, read=seconds),
         trust_env=False,
     )
 
@@ -48,7 +46,7 @@ class _GuardedTransport(httpx2.AsyncBaseTransport):
         self._talk = talk
         self._pool = httpcore2.AsyncConnectionPool(
             ssl_context=httpx2.create_ssl_context(),
-            network_backend=_GuardedBackend(target, talk),
+            network_backend=GuardedBackend(target, on_unreachable=self._note_unreachable),
         )
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
@@ -92,6 +90,9 @@ class _GuardedTransport(httpx2.AsyncBaseTransport):
         """Close every connection."""
         await self._pool.aclose()
 
+    def _note_unreachable(self, reason: str) -> None:
+        self._talk.unreachable = reason
+
 
 class _CountedStream(httpx2.AsyncByteStream):
     """The body of a response, up to a size limit."""
@@ -121,44 +122,3 @@ class _CountedStream(httpx2.AsyncByteStream):
     async def aclose(self) -> None:
         """Release the connection, or close it."""
         await self._response.aclose()
-
-
-class _GuardedBackend(httpcore2.AsyncNetworkBackend):
-    """Connects to the addresses of one target once they have been checked."""
-
-    def __init__(self, target: Target, talk: Talk) -> None:
-        self._target = target
-        self._talk = talk
-        self._sockets = httpcore2.AnyIOBackend()
-
-    async def connect_tcp(
-        self,
-        host: str,
-        port: int,
-        timeout: float | None = None,  # noqa: ASYNC109 the signature of httpcore2
-        local_address: str | None = None,
-        socket_options: Iterable[httpcore2.SOCKET_OPTION] | None = None,
-    ) -> httpcore2.AsyncNetworkStream:
-        """Connect to the first address that accepts."""
-        seconds = _CONNECT_SECONDS if timeout is None else timeout
-        try:
-            addresses = await self._addresses(host, port, seconds)
-        except Unreachable as error:
-            self._talk.unreachable = error.reason
-            raise httpcore2.ConnectError(error.reason) from error
-        refused: Exception | None = None
-        for address in addresses:
-            try:
-                return await self._sockets.connect_tcp(
-                    address, port, seconds / len(addresses), local_address, socket_options
-                )
-            except (httpcore2.ConnectError, httpcore2.ConnectTimeout) as error:
-                refused = error
-        self._talk.unreachable = f"no address of {host} accepted a connection"
-        raise httpcore2.ConnectError("no address accepted a connection") from refused
-
-    async def _addresses(self, host: str, port: int, seconds: float) -> Sequence[str]:
-        if (host.rstrip("."), port) != (self._target.host, self._target.port):
-            raise Unreachable(f"{host}:{port} is not {self._target.place}")
-        addresses = await look_up_async(host, port, seconds)
-        return check_addresses(self._target, addresses)
