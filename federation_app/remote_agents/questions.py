@@ -106,16 +106,36 @@ def signed_about(question: SignedQuestion, intent: Intent, content: dict[str, An
     return msgspec.json.encode(value)
 
 
-def bearer(question: SignedQuestion) -> str:
-    """Return the bearer token for reading a question's stream."""
+def bearer(question: SignedQuestion, target: Target) -> str:
+    """Return the bearer token for reading a question's stream at an address.
+
+    It names the receiver's server and, if that is elsewhere, the hub at the address.
+    """
+    hub = "" if is_direct(question, target) else _server_at(target)
+    is_relayed = hub not in {"", question.server}
     return signed_token(
         own_names.own_signer(question.sender),
         issuer=question.sender,
         subject=question.sender,
-        audience=question.server,
+        audience=[question.server, hub] if is_relayed else question.server,
         scope=f"uamp:{Intent.SUBSCRIBE.value}",
         now=timezone.now(),
     )
+
+
+def _server_at(target: Target) -> str:
+    """Return the name of the server at an address; "" if it has none.
+
+    That is the peer whose documents are read there, or else the name of the host.
+    """
+    peers = registry.trusted_peers().filter(documents_address=str(target.url).rstrip("/"))
+    if (did := peers.values_list("did", flat=True).first()) is not None:
+        return did
+    is_default = target.port == HTTPS_PORT
+    try:
+        return identity_at(target.host if is_default else f"{target.host}:{target.port}").did
+    except EnvelopeError:
+        return ""
 
 
 def verified_answer(question: SignedQuestion, value: object) -> str:

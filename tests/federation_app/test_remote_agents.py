@@ -15,6 +15,7 @@ from agents_app.models import Agent
 from agents_app.outbound.rules import Policy, check_url
 from federation_app import own_names
 from federation_app.envelope.members.reading import envelope_of
+from federation_app.envelope.signatures.keys import decode64
 from federation_app.envelope.signatures.signature import verify_signature
 from federation_app.envelope.streams.deltas import DIGEST_TYPE
 from federation_app.exchange import replies
@@ -25,7 +26,7 @@ from sessions_app.models import Response
 from tests.agents_app.remote.remote_agents import remote_agent
 from tests.client import wait_until
 from tests.federation_app.foreign_server import SAGE, Call, ForeignServer
-from tests.federation_app.peer import ECHO, SERVER, ForeignPeer, Records, text_of
+from tests.federation_app.peer import ECHO, SERVER, ForeignPeer, Records, add_peer, text_of
 from tests.live_server import shared_chat
 from tests.sessions_app.billing.paid_agents import priced
 from tests.sessions_app.turn.delegation import answer_text
@@ -324,6 +325,30 @@ def test_only_tls_to_the_host_of_a_name_leads_past_every_hub(
     target = check_url(url, Policy(allowed=frozenset({"worker.example:*"})))
     question = questions.signed_question(SAGE, "hello", hops=1)
     assert questions.is_direct(question, target) is is_direct
+
+
+@pytest.mark.parametrize(
+    ("url", "audience"),
+    [
+        ("https://worker.example", "did:web:worker.example"),
+        ("https://hub.example", ["did:web:worker.example", "did:web:hub.example"]),
+        ("https://hub.example:8443", ["did:web:worker.example", "did:web:hub.example%3A8443"]),
+        ("https://[2001:db8::1]", "did:web:worker.example"),
+        ("http://127.0.0.1:1", ["did:web:worker.example", "did:web:elsewhere.example"]),
+        ("http://127.0.0.1:2", "did:web:worker.example"),
+        ("http://127.0.0.1:3", ["did:web:worker.example", "did:web:127.0.0.1%3A3"]),
+    ],
+)
+def test_a_token_names_the_hub_through_which_a_stream_is_read(
+    own_peer: Peer, sage: ForeignServer, url: str, audience: object
+) -> None:
+    add_peer("elsewhere.example")
+    for port, did in enumerate(("did:web:elsewhere.example", "did:web:worker.example"), 1):
+        Peer.objects.filter(did=did).update(documents_address=f"http://127.0.0.1:{port}")
+    hosts = ("127.0.0.1", "2001:db8::1", "hub.example", "worker.example")
+    target = check_url(url, Policy(allowed=frozenset(f"{host}:*" for host in hosts)))
+    token = questions.bearer(questions.signed_question(SAGE, "hello", hops=1), target)
+    assert json.loads(decode64(token.split(".")[1]))["aud"] == audience
 
 
 def test_deltas_are_acknowledged_before_the_window_is_full(

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from federation_app import own_names
-from federation_app.models import ReceivedEnvelope
+from federation_app.models import Peer, ReceivedEnvelope
 from federation_app.peers import registry
 from sessions_app.models import Response
 from tests import services
 from tests.agents_app.remote.remote_agents import remote_agent
 from tests.client import wait_until
 from tests.federation_app.peer import SERVER
+from tests.federation_app.test_remote_agents import PROTOCOLS
 from tests.journeys.product import Product, running_product
 from tests.sessions_app.turn.delegation import answer_text
 
@@ -52,7 +53,7 @@ print(json.dumps({{"keys": [key.jwk() for key in own_names.own_keys({did!r})]}})
 STATE = """
 import json
 from sessions_app.models import Response
-from federation_app.models import ReceivedEnvelope
+from federation_app.models import Peer, ReceivedEnvelope
 rows = Response.objects.order_by("created_at")
 print(json.dumps({
     "texts": ["".join(item.get("text", "") for item in row.output) for row in rows],
@@ -99,13 +100,17 @@ def row_of_servers(
         yield hub, far
 
 
-@pytest.mark.parametrize("protocol", ["envelope", "envelope_grpc"])
+@pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_an_answer_streams_back_through_the_hub_and_is_cancelled_through_it(
     row_of_servers: tuple[Product, Product], dial: Dial, alice: Person, protocol: str
 ) -> None:
     hub, far = row_of_servers
     is_rpc = protocol == "envelope_grpc"
     url = f"http://{hub.environment['UAMP_GRPC_ADDRESS']}" if is_rpc else hub.url
+    if protocol == "envelope_http":
+        # A token for the hub has to name it: its documents are read where its agents are.
+        registry.enter_peer(HUB, keys_of(hub, HUB), user=None)
+        Peer.objects.filter(did=HUB).update(documents_address=hub.url)
     remote_agent(url, protocol=protocol, name="far", model=TALKER)
     client = dial(alice)
     client.create_session(agent="far")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -16,6 +17,7 @@ from tests import services
 from tests.agents_app.remote.remote_agents import remote_agent
 from tests.faults.cut_line import CutLine
 from tests.federation_app.peer import SERVER
+from tests.federation_app.secure_server import requests, secure_server, trust_certificate
 from tests.federation_app.test_remote_agents import PROTOCOLS
 from tests.journeys.product import Product, running_product
 from tests.sessions_app.turn.delegation import answer_text
@@ -27,10 +29,15 @@ if TYPE_CHECKING:
     from tests.conftest import ServerAddress
     from tests.live_server import Dial, Person
 
+__all__ = ["requests"]
+
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.long]
 OTHER = "did:web:other.example"
 TALKER = f"{OTHER}:agents:talker"
 CUTS = 200
+HTTP2 = "envelope_http2"
+"""Stands for `envelope_http` with a server that chooses HTTP/2."""
+VERSIONS = {"envelope_http": {b"HTTP/1.1"}, HTTP2: {b"HTTP/2"}}
 BETWEEN = 3
 """So many deltas come between two cuts."""
 WORDS = " ".join(f"word{number}" for number in range(150))
@@ -78,14 +85,36 @@ def other(federated: ServerAddress, tmp_path: Path) -> Iterator[Product]:
         yield product
 
 
-@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.fixture
+def transport(
+    request: pytest.FixtureRequest,
+    other: Product,
+    settings: Any,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Iterator[tuple[str, CutLine]]:
+    """Ask the agent `far` over a transport, through a line; return its protocol and the line."""
+    protocol: str = request.param
+    with ExitStack() as stack:
+        scheme, port = "http://127.0.0.1", other.port
+        if protocol == "envelope_grpc":
+            port = int(other.environment["UAMP_GRPC_ADDRESS"].rpartition(":")[2])
+        elif protocol == HTTP2:
+            settings.UAMP_REMOTE_ALLOW_HOSTS = ["localhost:*"]
+            scheme, protocol = "https://localhost", "envelope_http"
+            port = stack.enter_context(secure_server(other, tmp_path))
+            trust_certificate(tmp_path, monkeypatch)
+        line = CutLine("127.0.0.1", port)
+        stack.callback(line.close)
+        remote_agent(f"{scheme}:{line.port}", protocol=protocol, name="far", model=TALKER)
+        yield request.param, line
+
+
+@pytest.mark.parametrize("transport", [*PROTOCOLS, HTTP2], indirect=True)
 def test_a_conversation_is_whole_and_single_after_200_cuts(
-    other: Product, dial: Dial, alice: Person, protocol: str
+    other: Product, dial: Dial, alice: Person, transport: tuple[str, CutLine], requests: list[Any]
 ) -> None:
-    is_rpc = protocol == "envelope_grpc"
-    port = int(other.environment["UAMP_GRPC_ADDRESS"].rpartition(":")[2]) if is_rpc else other.port
-    line = CutLine("127.0.0.1", port)
-    remote_agent(f"http://127.0.0.1:{line.port}", protocol=protocol, name="far", model=TALKER)
+    protocol, line = transport
     cuts, texts = 0, list[str]()
     while cuts < CUTS:
         client = dial(alice)
@@ -101,9 +130,9 @@ def test_a_conversation_is_whole_and_single_after_200_cuts(
         assert frames[-1]["type"] == "response.done", frames[-1]
         texts.append(answer_text(frames))
         client.close()
-    line.close()
 
     assert cuts == CUTS
+    assert {version for _, version in requests} == VERSIONS.get(protocol, set())
     assert set(texts) == {WORDS}
     # Both logs have the same answers, each once.
     assert set(Response.objects.values_list("status", flat=True)) == {"completed"}

@@ -4,10 +4,8 @@ Keys, peers and envelopes belong to the app above this one. It provides a single
 a question and yields UAMP events.
 """
 
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterable, Callable
 from dataclasses import dataclass
-
-import aiohttp
 
 from agents_app.outbound.rules import Target
 from uamp.events import Event
@@ -50,9 +48,9 @@ def ask_peer(question: PeerQuestion) -> AsyncGenerator[Event]:
     return _asked_by[0](question)
 
 
-async def events_of(response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
-    """Yield the data of a response's server-sent events; raises EventTooLongError."""
+async def events_of(chunks: AsyncIterable[bytes]) -> AsyncGenerator[bytes]:
+    """Yield the data of the server-sent events in a body; raises EventTooLongError."""
     reader = EventReader()
-    async for chunk in response.content.iter_any():
+    async for chunk in chunks:
         for data in reader.feed(chunk):
             yield data

@@ -82,12 +82,12 @@ def signed_token(
     *,
     issuer: str,
     subject: str,
-    audience: str,
+    audience: str | list[str],
     scope: str,
     now: datetime,
     seconds: int = 300,
 ) -> str:
-    """Return a token signed by this signer."""
+    """Return a token signed by this signer, for one server or for several."""
     at = int(now.timestamp())
     claims = {
         "iss": issuer,

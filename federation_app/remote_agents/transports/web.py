@@ -2,67 +2,94 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
+from contextlib import aclosing, contextmanager, suppress
 from typing import TYPE_CHECKING, Final, Self
 
-import aiohttp
+import httpcore2
+import httpx
+from h2.exceptions import ProtocolError as Http2Error
 
-from agents_app.remote.addresses import session_of
+from agents_app.outbound.backends import CONNECT_SECONDS, GuardedBackend
 from agents_app.remote.protocols.peers import events_of
 from federation_app.envelope.errors import EnvelopeError
 from federation_app.envelope.limits import DOCUMENT_BYTES, load
 from federation_app.envelope.members.reading import Intent
-from federation_app.peers.connections import tls
+from federation_app.peers.connections import negotiating_tls
 from federation_app.remote_agents import questions
 from federation_app.remote_agents.answers import PeerRefusal, refusal_of
 from federation_app.remote_agents.transports.connection import ConnectionLost, PeerConnection
 from sessions_app import database
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncGenerator, Iterator, Mapping
+
+    from agents_app.remote.protocols.peers import PeerQuestion
+    from federation_app.remote_agents.questions import SignedQuestion
 
 logger = logging.getLogger(__name__)
 
 MEDIA_TYPE: Final = "application/uamp+json"
+MAX_CONNECTIONS: Final = 2
+"""Over HTTP/1.1, acknowledgements need a connection beside that of the stream."""
 _ACCEPTED: Final = 202
 _OK: Final = 200
 _SERVER_ERRORS: Final = 500
+_LOST: Final = (
+    httpcore2.NetworkError,
+    httpcore2.ProtocolError,
+    httpcore2.TimeoutException,
+    Http2Error,
+    OSError,
+)
 
 
 class HttpPeerConnection(PeerConnection):
-    """One request per envelope, and one whose response is the stream."""
+    """One request per envelope, and one whose response is the stream.
 
-    _response: aiohttp.ClientResponse | None = None
-    _events: AsyncIterator[bytes] | None = None
+    They share one connection over HTTP/2, which the server chooses in the handshake of TLS.
+    """
+
+    _events: AsyncGenerator[bytes] | None = None
+
+    def __init__(self, question: PeerQuestion, signed: SignedQuestion) -> None:
+        super().__init__(question, signed)
+        self._pool = httpcore2.AsyncConnectionPool(
+            ssl_context=negotiating_tls(),
+            max_connections=MAX_CONNECTIONS,
+            http2=True,
+            network_backend=GuardedBackend(question.target),
+        )
 
     async def __aenter__(self) -> Self:
-        """See PeerConnection. Each request connects on demand."""
+        """See PeerConnection. The first request connects."""
         return self
 
     async def __aexit__(self, *raised: object) -> None:
-        """See PeerConnection."""
-        if self._response is not None:
-            self._response.close()
+        """See PeerConnection. It ends the stream, which HTTP/2 would otherwise leave open."""
+        if self._events is not None:
+            with suppress(*_LOST):
+                await self._events.aclose()
+        with suppress(*_LOST):
+            await self._pool.aclose()
 
     async def begin(self, after: int) -> None:
         """See PeerConnection."""
         if after < 0:
             await self.tell(self.signed_question.raw)
-        token = await database.run(questions.bearer, self.signed_question)
+        token = await database.run(
+            questions.bearer, self.signed_question, target=self.question.target
+        )
         headers = {"Authorization": f"Bearer {token}", "Accept": "text/event-stream"}
         if after >= 0:
             headers["Last-Event-ID"] = str(after)
-        try:
-            self._response = await self._session.get(
-                f"{self._base}/v1/stream/{self.signed_question.stream_id}",
-                headers=headers,
-                silent=self.question.silent,
-            )
-        except (aiohttp.ClientError, OSError, TimeoutError) as error:
-            raise ConnectionLost from error
-        if self._response.status != _OK:
-            raise await _refused(self._response)
-        self._events = events_of(self._response)
+        path = f"/v1/stream/{self.signed_question.stream_id}"
+        with _losing():
+            response = await self._request("GET", path, headers)
+        if response.status != _OK:
+            raise await _refused(response)
+        self._events = _events_of(response)
 
     async def receive(self) -> bytes:
         """See PeerConnection."""
@@ -71,9 +98,9 @@ class HttpPeerConnection(PeerConnection):
         try:
             async for data in self._events:
                 return data
-        except TimeoutError:
-            raise
-        except (aiohttp.ClientError, OSError) as error:
+        except httpcore2.ReadTimeout as error:
+            raise TimeoutError from error
+        except _LOST as error:
             raise ConnectionLost from error
         raise ConnectionLost
 
@@ -90,35 +117,80 @@ class HttpPeerConnection(PeerConnection):
 
     async def tell(self, raw: bytes) -> None:
         """See PeerConnection."""
-        headers = {"Content-Type": MEDIA_TYPE, "Accept-Encoding": "identity"}
-        try:
-            response = await self._session.post(
-                f"{self._base}/v1/messages", headers=headers, body=raw, silent=self.question.silent
-            )
-            try:
-                if response.status != _ACCEPTED:
-                    raise await _refused(response)
-                # The connection is reused only once the response has been read.
-                await response.content.read(DOCUMENT_BYTES)
-            finally:
-                response.release()
-        except (aiohttp.ClientError, OSError) as error:
-            raise ConnectionLost from error
+        with _losing():
+            async with asyncio.timeout(self.question.silent):
+                response = await self._request(
+                    "POST", "/v1/messages", {"Content-Type": MEDIA_TYPE}, raw
+                )
+                try:
+                    if response.status != _ACCEPTED:
+                        raise await _refused(response)
+                    # Over HTTP/1.1, the connection is reused only once the response was read.
+                    await _start_of(response)
+                finally:
+                    await response.aclose()
 
-    @property
-    def _base(self) -> str:
-        return str(self.question.target.url).rstrip("/")
+    async def _request(
+        self, method: str, path: str, headers: Mapping[str, str], body: bytes | None = None
+    ) -> httpcore2.Response:
+        """Send a request and return its response, whose body the caller reads or closes."""
+        target, silent = self.question.target, self.question.silent
+        url = httpx.URL(f"{str(target.url).rstrip('/')}{path}")
+        sent = {
+            "Host": url.netloc.decode("ascii"),
+            "User-Agent": "uamp-server",
+            # A few bytes may unpack to any size.
+            "Accept-Encoding": "identity",
+            **headers,
+            **({} if body is None else {"Content-Length": str(len(body))}),
+        }
+        connect = min(silent, CONNECT_SECONDS)
+        request = httpcore2.Request(
+            method=method,
+            url=httpcore2.URL(
+                scheme=url.raw_scheme, host=url.raw_host, port=target.port, target=url.raw_path
+            ),
+            headers=list(sent.items()),
+            content=body,
+            extensions={
+                "timeout": {"connect": connect, "read": silent, "write": silent, "pool": silent}
+            },
+        )
+        return await self._pool.handle_async_request(request)
 
-    @property
-    def _session(self):  # type: ignore[no-untyped-def]  # noqa: ANN202 a session of upp
-        return session_of(self.question.target, tls=tls())
+
+@contextmanager
+def _losing() -> Iterator[None]:
+    """Raise ConnectionLost for a connection that broke or was not made in time."""
+    try:
+        yield
+    except _LOST as error:
+        raise ConnectionLost from error
 
 
-async def _refused(response: aiohttp.ClientResponse) -> PeerRefusal | ConnectionLost:
+async def _events_of(response: httpcore2.Response) -> AsyncGenerator[bytes]:
+    """Yield the data of the events of a stream; closing it closes the response."""
+    async with aclosing(response.aiter_stream()) as chunks, aclosing(events_of(chunks)) as events:
+        async for data in events:
+            yield data
+
+
+async def _start_of(response: httpcore2.Response) -> bytes:
+    """Return the body of a response, cut off after DOCUMENT_BYTES."""
+    body = bytearray()
+    async with aclosing(response.aiter_stream()) as chunks:
+        async for chunk in chunks:
+            body += chunk
+            if len(body) > DOCUMENT_BYTES:
+                break
+    return bytes(body[:DOCUMENT_BYTES])
+
+
+async def _refused(response: httpcore2.Response) -> PeerRefusal | ConnectionLost:
     """Return the refusal in an unsuccessful response: a problem with `code`, or ConnectionLost."""
     try:
-        body = load(await response.content.read(DOCUMENT_BYTES))
-    except (EnvelopeError, aiohttp.ClientError, OSError):
+        body = load(await _start_of(response))
+    except (EnvelopeError, *_LOST):
         body = None
     if not isinstance(body, dict) or "code" not in body:
         if response.status >= _SERVER_ERRORS:
