@@ -61,7 +61,7 @@ def _opus(size: int) -> bytes:
 
 def _pages(size: int) -> bytes:
     """Return a PDF of 1,000 pages, each of which shows as much text as fits into the size."""
-    from tests.chat_app.contents.pdf_files import CATALOG, pdf, stream  # noqa: PLC0415 as it is run
+    from tests.chat_app.contents.pdf_files import CATALOG, pdf, stream  # noqa: PLC0415 needed for this file only
 
     pages = 1_000
     line = b"BT /F 12 Tf (The quick brown fox jumps over the lazy dog) Tj ET\n"
@@ -82,7 +82,7 @@ def _pages(size: int) -> bytes:
 
 def _bomb(size: int) -> bytes:
     """Return a PDF with one content stream that inflates to 20 times the size."""
-    from tests.chat_app.contents.pdf_files import shown, stream  # noqa: PLC0415 as it is run
+    from tests.chat_app.contents.pdf_files import shown, stream  # noqa: PLC0415 needed for this file only
 
     text = zlib.compress(b"BT /F 12 Tf (a) Tj ET\n" * (20 * size // 22))
     return shown(stream(text, b"/Filter /FlateDecode"), pages=1_000)
@@ -90,7 +90,7 @@ def _bomb(size: int) -> bytes:
 
 def _png(size: int) -> bytes:
     """Return a picture of 50 megapixels, as large as it may be: its chunks are checksummed."""
-    from PIL import Image  # noqa: PLC0415 as it is run
+    from PIL import Image  # noqa: PLC0415 needed for this file only
 
     file = io.BytesIO()
     noise = random.Random(1).randbytes(MEGAPIXELS * 10**6 // 8)  # noqa: S311 only has to be incompressible
