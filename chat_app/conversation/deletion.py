@@ -21,7 +21,7 @@ import uamp
 from chat_app.contents import references
 from chat_app.conversation.errors import NotTheAuthor
 from chat_app.conversation.messages import append_act, locked_message
-from chat_app.conversation.taken_files import withdraw_taken
+from chat_app.conversation.taken_files import finish_taken, withdraw_taken
 from chat_app.conversation.threads import uncount_reply
 from chat_app.ids import new_event_id
 from chat_app.log.entries import lock_chats, milliseconds
@@ -198,15 +198,19 @@ def finish_copies(chat_ids: Collection[str]) -> None:
 def delete_left_copies(limit: int) -> int:
     """Look once more for copies of deleted messages, which a process left behind when it died.
 
-    Returns the number of deletions whose copies are certainly gone.
+    So it does for the files of those messages in chats that took them. Returns the number of
+    deletions whose copies are certainly gone.
     """
     rows = MessageDeletion.objects.filter(
         copies_deleted=False, deleted_at__lte=timezone.now() - COPIES_AFTER
     )
-    message_ids = list(rows.order_by("deleted_at").values_list("pk", flat=True)[:limit])
-    for message_id in message_ids:
+    deletions = dict(rows.order_by("deleted_at").values_list("pk", "chat_id")[:limit])
+    if not deletions:
+        return 0
+    for message_id in deletions:
         delete_copies(message_id)
-    return rows.filter(pk__in=message_ids).update(copies_deleted=True) if message_ids else 0
+    finish_taken(set(deletions.values()))
+    return rows.filter(pk__in=list(deletions)).update(copies_deleted=True)
 
 
 def _delete_work(work: DelegatedWork, user_id: int | None) -> None:

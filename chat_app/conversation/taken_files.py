@@ -5,10 +5,10 @@ Synchronous. Rows of other chats are deleted after the commit, without their loc
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from django.db import transaction
-from django.db.models import Exists, OuterRef
+from django.db.models import Exists, OuterRef, Q
 
 from chat_app.log.retention import delete_unused
 from chat_app.models import Chat, ContentUse
@@ -35,29 +35,53 @@ def withdraw_taken(content_ids: Collection[UUID]) -> int:
     return count
 
 
-def withdraw_left(limit: int) -> int:
-    """Look once more for files to withdraw, which a process left behind when it died.
-
-    Returns how many chats lost one.
-    """
-    rows = _without_source().values_list("content_id", flat=True)[:limit]
-    return withdraw_taken(set(rows)) if rows else 0
-
-
 def finish_taken(chat_ids: Collection[str]) -> None:
-    """Withdraw the files taken from chats whose rows are about to go and that show them no more."""
+    """Withdraw the files taken from chats that show them no more.
+
+    A process that died may have left them, and the rows of the chats may be about to go.
+    """
     rows = _without_source().filter(source_id__in=chat_ids)
-    if rows:
-        withdraw_taken(set(rows.values_list("content_id", flat=True)))
+    if content_ids := set(rows.values_list("content_id", flat=True)):
+        withdraw_taken(content_ids)
+
+
+class LeftFiles:
+    """Looks through all taken files, a batch at a time, for those that are to be withdrawn.
+
+    That is for what `finish_taken` cannot find: a file that was taken on from a chat at the moment
+    in which it was withdrawn there. One thread at a time calls it.
+    """
+
+    def __init__(self) -> None:
+        # The source and the key of the last use that was looked at; None at the beginning.
+        self._place: tuple[str, int] | None = None
+
+    def withdraw(self, limit: int) -> int:
+        """Look at the next uses, then from the beginning again; return how many chats lost one."""
+        rows = _taken()
+        if self._place is not None:
+            source_id, pk = self._place
+            rows = rows.filter(Q(source_id__gt=source_id) | Q(pk__gt=pk), source_id__gte=source_id)
+        batch = list(
+            rows.annotate(is_left=_IS_LEFT)
+            .order_by("source_id", "pk")
+            .values_list("source_id", "pk", "content_id", "is_left")[:limit]
+        )
+        self._place = batch[-1][:2] if len(batch) == limit else None
+        left = {content_id for _, _, content_id, is_left in batch if is_left}
+        return withdraw_taken(left) if left else 0
+
+
+_SHOWN = ContentUse.objects.filter(chat_id=OuterRef("source_id"), content_id=OuterRef("content_id"))
+# A process of the release before deletes a chat without setting `source` to null.
+_SOURCE = Chat.objects.filter(pk=OuterRef("source_id"))
+_IS_LEFT: Final = Exists(_SOURCE) & ~Exists(_SHOWN)
+
+
+def _taken() -> QuerySet[ContentUse]:
+    return ContentUse.objects.filter(source__isnull=False)
 
 
 def _without_source() -> QuerySet[ContentUse]:
     """Return the uses of files whose source still exists and does not show them."""
-    in_source = ContentUse.objects.filter(
-        chat_id=OuterRef("source_id"), content_id=OuterRef("content_id")
-    )
-    # A process of the release before deletes a chat without setting `source` to null.
-    source = Chat.objects.filter(pk=OuterRef("source_id"))
-    return ContentUse.objects.filter(Exists(source), source__isnull=False).exclude(
-        Exists(in_source)
-    )
+    return _taken().filter(_IS_LEFT)

@@ -57,6 +57,7 @@ REPEAT_DAYS_MIN: Final = 2
 
 
 _others: Final[list[Callable[[int], int]]] = []
+_left_files: Final = taken_files.LeftFiles()
 
 
 def also_delete(delete_old: Callable[[int], int]) -> None:
@@ -84,7 +85,7 @@ def sweep(*, limit: int = BATCH) -> int:
     deleted += link_cards.forget_old(now, limit=limit)
     deleted += pushes.forget_old(now, limit=limit)
     deleted += deletion.delete_left_copies(-(-limit // 10))
-    deleted += taken_files.withdraw_left(-(-limit // 10))
+    deleted += _left_files.withdraw(limit)
     deleted += sum(delete_old(limit) for delete_old in _others)
     expired = BrowserSession.objects.filter(expire_date__lt=now).order_by("expire_date")
     deleted += _delete(

@@ -304,18 +304,6 @@ def test_a_deletion_where_a_file_was_taken_to_does_not_reach_its_source(
     assert chats_with(file) == {original.chat_id}
 
 
-def test_files_that_a_process_left_are_withdrawn_later(
-    original: Message, file: Content, bob: User
-) -> None:
-    role(original.chat, bob, "admin")
-    shown(factories.chat(bob), bob, file)
-    assert taken_files.withdraw_left(10) == 0
-    # The process ends after the commit.
-    delete(original)
-    assert taken_files.withdraw_left(10) == 1
-    assert chats_with(file) == set()
-
-
 @pytest.mark.parametrize("gone", [retention.delete_chats, retention.empty_chats])
 def test_the_chain_outlives_a_chat_in_it(
     original: Message,
@@ -360,5 +348,5 @@ def test_a_file_stays_whose_source_the_release_before_deletes(
     shown(taker, alice, file)
     ContentUse.objects.filter(chat=taker).update(source_id="chat_gone")
     connection.check_constraints()
-    assert taken_files.withdraw_left(100) == 0
+    assert taken_files.LeftFiles().withdraw(100) == 0
     assert chats_with(file) == {original.chat_id, taker.pk}
