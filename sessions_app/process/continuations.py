@@ -88,9 +88,11 @@ def _can_continue(
     spec = agents.get_spec(row.agent_id)
     if spec.kind == AgentKind.CONNECTED:
         # The daemon that had started is gone; another one starts over unless there is output. If
-        # the offer of the response lapsed, no daemon has started.
+        # the offer of the response lapsed or no daemon had the question, none has started.
         is_unclaimed = row.offered_fence == row.fence - 1
-        may_start = was_handed_over or is_unclaimed or starts_over(spec)
+        may_start = (
+            was_handed_over or is_unclaimed or starts_over(spec) or not tasks.has_question(row.pk)
+        )
         return may_start and row.fence - 1 <= HANDOVERS and not (row.output or row.text)
     if row.status == ResponseState.WAITING:
         return True

@@ -6,8 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 from django.contrib.auth.models import User
 
+from agents_app.runtime.agent_run import AgentError
+from agents_app.runtime.connected.daemons import starts_over
 from sessions_app import database
 from sessions_app.connected.turns import input_of
+from sessions_app.store import responses
+from uamp import ErrorCode
 
 if TYPE_CHECKING:
     from agents_app.runtime.connected.daemons import DaemonAnswer
@@ -26,6 +30,8 @@ class ResponseDaemons:
         """Send the turn to the least busy daemon; raises DaemonElsewhere and AgentError.
 
         A response handed to this process for its daemon stays here while that daemon has capacity.
+        If its agent does not start over, a row says so before the daemon gets the turn: a process
+        that takes the response over asks again only without it.
         """
         context = self._context
         while True:
@@ -33,9 +39,22 @@ class ResponseDaemons:
                 context.spec, stays=context.has_moved, avoids=context.avoids
             )
             event = await database.run(_turn, context, daemon.name, daemon.link.base_url)
+            if not starts_over(context.spec):
+                await self._record_question()
             # The socket may have closed while the contents were read.
             if daemon.has_room:
                 return daemon.begin(context.response_id, event)
+
+    async def _record_question(self) -> None:
+        """Write the row; raises AgentError if another process has taken the response over."""
+        context = self._context
+        if not await database.run(
+            responses.save_question, context.response_id, fence=context.fence
+        ):
+            raise AgentError(
+                f"Another process continues the answer of {context.spec.name}.",
+                code=ErrorCode.INTERRUPTED,
+            )
 
 
 def _turn(context: RunContext, name: str, base_url: str) -> InputText:

@@ -175,6 +175,21 @@ def save_remote_task(response_id: str, handle: TaskHandle, *, fence: int) -> Non
             tasks.save(response_id, handle, fence=fence, at=timezone.now())
 
 
+def save_question(response_id: str, *, fence: int) -> bool:
+    """Record that a daemon is about to be given the question; return False if it must not be.
+
+    Another process has taken the response over, or it has ended.
+    """
+    with transaction.atomic():
+        mine = Response.objects.select_for_update(no_key=True).filter(
+            pk=response_id, fence=fence, status__in=Response.LIVE
+        )
+        if not mine.exists():
+            return False
+        tasks.save_question(response_id, fence=fence, at=timezone.now())
+    return True
+
+
 def forget_old_checkpoints() -> None:
     """Delete leftover checkpoints and remote tasks of responses that ended or were deleted."""
     before = timezone.now() - timedelta(seconds=settings.UAMP_LEASE_SECONDS)

@@ -229,6 +229,21 @@ class ServerGroup:
         names = [name.strip() for name in columns.split(",")]
         return [dict(zip(names, map(_plain, row), strict=True)) for row in rows]
 
+    @contextmanager
+    def locked(self, table: str) -> Iterator[None]:
+        """Hold a lock on a table of PostgreSQL, so that whoever reads it waits."""
+        with psycopg.connect(self._environment["DATABASE_URL"]) as connection:
+            connection.execute(f'LOCK TABLE "{table}" IN ACCESS EXCLUSIVE MODE'.encode())
+            yield
+            connection.rollback()
+
+    def is_waiting_for(self, table: str) -> bool:
+        """Return whether a program waits for the lock on a table of PostgreSQL."""
+        statement = "SELECT count(*) FROM pg_locks WHERE relation = %s::regclass AND NOT granted"
+        with psycopg.connect(self._environment["DATABASE_URL"]) as connection:
+            row = connection.execute(statement.encode(), [table]).fetchone()
+        return row is not None and bool(row[0])
+
     def get(self, path: str) -> Any:
         """Return what REST says, from any server that answers."""
         with httpx.Client(

@@ -22,6 +22,7 @@ from sessions_app import database
 from sessions_app.models import Response, Session, ToolCall, ToolCallKind
 from sessions_app.process import recovery
 from sessions_app.process.heartbeat import Heartbeat
+from sessions_app.store import responses
 from sessions_app.tools import calls
 from tests import factories
 from tests.client import wait_until
@@ -137,12 +138,20 @@ def left_by_a_daemon(options: dict[str, Any]) -> Response:
 
 
 @pytest.mark.parametrize(
-    ("options", "code"), [({}, "agent_offline"), ({"starts_over": False}, "interrupted")]
+    ("options", "had_question", "code"),
+    [
+        ({}, False, "agent_offline"),
+        ({"starts_over": False}, True, "interrupted"),
+        ({"starts_over": False}, False, "agent_offline"),
+    ],
 )
 async def test_an_answer_without_a_word_looks_for_another_daemon_if_its_agent_starts_over(
-    process: Process, options: dict[str, Any], code: str
+    process: Process, options: dict[str, Any], code: str, *, had_question: bool
 ) -> None:
+    """So does one whose process died before it had given the question to a daemon."""
     response = await database.run(left_by_a_daemon, options)
+    if had_question:
+        assert await database.run(responses.save_question, response.pk, fence=response.fence)
     await recovery.sweep(process)
     await database.run(wait_until, lambda: get_response(response.pk).status == "failed")
     ended = await database.run(get_response, response.pk)

@@ -78,6 +78,19 @@ def test_only_who_runs_a_response_records_its_remote_task() -> None:
 
 
 @pytest.mark.django_db
+def test_only_who_runs_a_response_may_give_its_question_to_a_daemon() -> None:
+    response = running(fence=2)
+    assert not responses.save_question(response.pk, fence=1)
+    assert not tasks.has_question(response.pk)
+    assert responses.save_question(response.pk, fence=2)
+    assert tasks.has_question(response.pk)
+    # It is not an answer that another process could find.
+    assert tasks.load(response.pk) is None
+    Response.objects.filter(pk=response.pk).update(status="failed", finished_at=timezone.now())
+    assert not responses.save_question(response.pk, fence=2)
+
+
+@pytest.mark.django_db
 def test_old_remote_tasks_of_what_has_ended_are_forgotten() -> None:
     live, ended = running(), running()
     for response in (live, ended):

@@ -15,7 +15,7 @@ from agents_app import connections
 from sessions_app import database
 from sessions_app.models import Response, Session, ToolCallKind
 from sessions_app.process import continuations
-from sessions_app.store import leases
+from sessions_app.store import leases, responses
 from tests import factories
 from uamp_project import database_clock
 
@@ -132,6 +132,7 @@ def test_an_agent_that_does_not_start_over_is_placed_anew_if_none_claimed_the_an
     row = handed_over_response(to="blocked", in_session=session)
     if is_claimed:
         leases.claim_handed_over("blocked")
+        assert responses.save_question(row.pk, fence=2)
         assert leases.park_response(row.pk, fence=2)
     Response.objects.filter(pk=row.pk).update(lease_until=timezone.now() - timedelta(seconds=1))
     (claimed,) = leases.claim_orphans("here", running=())
