@@ -39,7 +39,14 @@ from upp.errors import ErrorCode, TooManyRoundsError, UPPError
 from upp.llm import LLMInstance, LLMOptions, llm
 from upp.middleware.chain import Middleware, MiddlewareContext
 from upp.middleware.ready import LoggingMiddleware, ParsedObjectMiddleware
-from upp.model import LLMCapabilities, LLMRequest, LLMResponse, Model, ModelReference
+from upp.model import (
+    AdjustableModel,
+    LLMCapabilities,
+    LLMRequest,
+    LLMResponse,
+    Model,
+    ModelReference,
+)
 from upp.pricing import Prices, TokenCost, cost
 from upp.stream import EventDelta, Following, StreamEvent, StreamEventType, StreamResult
 from upp.tools import (
@@ -54,6 +61,7 @@ from upp.tools import (
 )
 
 __all__ = [
+    "AdjustableModel",
     "AfterCallResult",
     "AssistantMessage",
     "Audio",

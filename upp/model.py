@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import msgspec
 
@@ -84,6 +84,20 @@ class Model(Protocol):
         Closing the generator or cancelling the task that reads it closes the request. Raises
         UPPError.
         """
+
+
+@runtime_checkable
+class AdjustableModel(Protocol):
+    """A Model that declares which options of a caller it keeps to; our addition.
+
+    They have the names of Chat Completions, whatever the vendor calls them.
+    """
+
+    def options(self, params: Mapping[str, Any]) -> frozenset[str]:
+        """Return the names of the options, for requests with some parameters."""
+
+    def adjusted(self, params: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the parameters of a request, overridden by options; others are ignored."""
 
 
 ModelReference = Model

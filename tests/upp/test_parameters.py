@@ -4,7 +4,13 @@ from typing import Any
 
 import pytest
 
-from upp.providers.parameters import tool_parameters, unknown_parameters, vendor_parameters
+from upp.providers.parameters import (
+    option_names,
+    overridden,
+    tool_parameters,
+    unknown_parameters,
+    vendor_parameters,
+)
 
 EVERY: dict[str, Any] = {
     "temperature": 0.5,
@@ -154,3 +160,62 @@ def test_a_choice_of_tools_has_a_shape_for_each_vendor(
     provider: str, choice: Any, *, parallel: bool | None, expected: dict[str, Any]
 ) -> None:
     assert tool_parameters(provider, choice=choice, parallel=parallel) == expected
+
+
+@pytest.mark.parametrize(
+    ("provider", "own", "names"),
+    [
+        ("openai_compat", {}, {*EVERY} - {"tool_choice", "parallel_tool_calls"}),
+        ("anthropic", {}, {"temperature", "max_tokens", "top_p", "stop"}),
+        (
+            "anthropic",
+            {"thinking": {"type": "disabled"}},
+            {"temperature", "max_tokens", "top_p", "stop"},
+        ),
+        ("anthropic", {"thinking": {"type": "adaptive"}}, {"stop"}),
+        (
+            "google",
+            {},
+            {"temperature", "max_tokens", "top_p", "stop", "seed"}
+            | {"frequency_penalty", "presence_penalty"},
+        ),
+        ("scripted", {}, set()),
+    ],
+)
+def test_the_options_that_hold_for_a_whole_answer(
+    provider: str, own: dict[str, Any], names: set[str]
+) -> None:
+    assert option_names(provider, own) == names
+
+
+@pytest.mark.parametrize(
+    ("provider", "own", "options", "expected"),
+    [
+        ("openai_compat", {}, {}, {}),
+        ("openai_compat", {"top_p": 1}, {"top_p": 0.5, "seed": None}, {"top_p": 0.5}),
+        ("openai_compat", {"user": "u"}, {"tool_choice": "none"}, {"user": "u"}),
+        ("openai_compat", {"max_tokens": 9}, {"max_tokens": 10}, {"max_tokens": 9}),
+        ("openai_compat", {"max_tokens": 9}, {"max_tokens": 8}, {"max_tokens": 8}),
+        (
+            "openai_compat",
+            {"max_completion_tokens": 9},
+            {"max_tokens": 8},
+            {"max_completion_tokens": 8},
+        ),
+        ("anthropic", {"top_k": 4}, {"stop": "END"}, {"top_k": 4, "stop_sequences": ["END"]}),
+        ("google", {"labels": {}}, {}, {"labels": {}}),
+        (
+            "google",
+            {"generationConfig": {"topK": 4, "maxOutputTokens": 9}},
+            {"top_p": 0.5, "max_tokens": 10},
+            {"generationConfig": {"topK": 4, "maxOutputTokens": 9, "topP": 0.5}},
+        ),
+        ("scripted", {"a": 1}, {"temperature": 1}, {"a": 1}),
+    ],
+)
+def test_options_override_a_models_own_parameters(
+    provider: str, own: dict[str, Any], options: dict[str, Any], expected: dict[str, Any]
+) -> None:
+    before = dict(own)
+    assert overridden(provider, own, options) == expected
+    assert own == before

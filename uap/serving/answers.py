@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 from uamp.errors import ErrorCode
@@ -25,11 +25,12 @@ from uamp.types.session import UsageStats
 from uap import Agent, AgentState, AgentStreamEvent
 from uap.serving.chat_tools import ChatTools
 from uap.serving.link import RequestedAnswer
+from uap.serving.options import params_for
 from uap.uamp_adapter.history import Conversation, open_ended, to_conversation
 from uap.uamp_adapter.media import MediaLoader
 from uap.uamp_adapter.stream import Translator, usage_stats
 from upp import ErrorCode as ProviderErrorCode
-from upp import TokenUsage, Tool, TooManyRoundsError, Turn, UPPError
+from upp import TokenUsage, TooManyRoundsError, Turn, UPPError
 
 logger = logging.getLogger(__name__)
 
@@ -123,7 +124,7 @@ class ServedAnswer:
             media=self._media,
             accepts_audio=self._bot.model.capabilities.audio_input,
         )
-        bot = _with_instructions(self._bot, conversation, self._chat_tools.offered())
+        bot = self._prepared(conversation)
         scripted = bot.model.provider == "scripted"
         messages = open_ended(conversation.messages, resumes=False, scripted=scripted)
         state = AgentState.initial().with_context(messages)
@@ -141,6 +142,19 @@ class ServedAnswer:
         usage = sum((trace.usage for trace in traces if trace.usage is not None), result.turn.usage)
         self._used = usage
         return result.turn
+
+    def _prepared(self, conversation: Conversation) -> Agent:
+        """Return the agent with the conversation's system texts, tools and options added."""
+        bot = self._bot
+        # A server may offer its own tools to a model that calls none.
+        tools = self._chat_tools.offered() if bot.model.capabilities.tools else ()
+        system = "\n\n".join(text for text in (bot.system or "", *conversation.system) if text)
+        llm = bot.llm.with_options(
+            system=system or None,
+            tools=(*bot.tools, *tools),
+            params=params_for(bot, self._answer.input),
+        )
+        return replace(bot, llm=llm)
 
     async def _show(self, event: AgentStreamEvent) -> None:
         if event.upp is not None and event.upp.type == "message_stop" and event.upp.delta.usage:
@@ -198,15 +212,6 @@ class _Failed(Exception):
 def history_of(event: InputText) -> tuple[Message, ...]:
     """Return the conversation of an input: its messages if it has them, else its text."""
     return event.messages or (Message(role="user", content=event.text),)
-
-
-def _with_instructions(bot: Agent, conversation: Conversation, tools: Sequence[Tool]) -> Agent:
-    """Return the agent with the conversation's system texts and further tools added."""
-    if not conversation.system and not tools:
-        return bot
-    system = "\n\n".join(text for text in (bot.system or "", *conversation.system) if text)
-    llm = bot.llm.with_options(system=system or None, tools=(*bot.tools, *tools))
-    return replace(bot, llm=llm)
 
 
 def _failure(error: UPPError) -> tuple[ErrorCode, str]:

@@ -39,6 +39,7 @@ from uap.serving.link import (
     ToolAnswered,
     frame_of,
 )
+from uap.serving.options import accepted_options
 
 logger = logging.getLogger(__name__)
 
@@ -69,12 +70,14 @@ class ServedAgent:
     @property
     def registration(self) -> Registration:
         """The data sent to register the agent."""
+        options = accepted_options(self.bot)
         capabilities = Capabilities(
             id=self.bot.model.model_id,
             provider=self.bot.model.provider,
             supports_streaming=True,
             # The model is offered the tools of the chat besides its own.
-            tools=ToolCapabilities(supports_tools=True),
+            tools=ToolCapabilities(supports_tools=self.bot.model.capabilities.tools),
+            extensions={"options": list(options)} if options else {},
         )
         return Registration(name=self.name, token=self.token, capabilities=capabilities)
 

@@ -42,6 +42,8 @@ _NAMES: Final[Mapping[str, Mapping[str, str]]] = MappingProxyType(
     }
 )
 _ABOUT_TOOLS: Final = frozenset({"tool_choice", "parallel_tool_calls"})
+_NO_THOUGHT: Final[Mapping[str, Any]] = {"type": "disabled"}
+_TOKEN_LIMITS: Final = ("max_tokens", "max_completion_tokens", "maxOutputTokens")
 BUDGETS: Final[Mapping[str, int]] = MappingProxyType(
     {"minimal": 1024, "low": 2048, "medium": 4096, "high": 16_384, "xhigh": 32_768}
 )
@@ -81,6 +83,45 @@ def vendor_parameters(provider: str, parameters: Mapping[str, Any]) -> dict[str,
         translated[stops] = [translated[stops]]
     effort = translated.pop("reasoning_effort", None)
     return translated | ({} if effort is None else _thinking(provider, BUDGETS.get(effort, 0)))
+
+
+def option_names(provider: str, own: Mapping[str, Any]) -> frozenset[str]:
+    """Return which parameters may override a model's `own`, in every request of an answer.
+
+    Choices of tools hold for single requests. A budget of thinking has to fit the token limit, and
+    Anthropic's API accepts no temperature together with one.
+    """
+    names = _KNOWN.get(provider, frozenset()) - _ABOUT_TOOLS
+    if provider == "openai_compat":
+        return names
+    if provider == "anthropic" and own.get("thinking", _NO_THOUGHT) != _NO_THOUGHT:
+        return names & {"stop"}
+    return names - {"reasoning_effort"}
+
+
+def overridden(provider: str, own: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a vendor's parameters with those `options` that are in `option_names`.
+
+    Options that are None change nothing, and the own token limit is the most.
+    """
+    names = option_names(provider, own)
+    kept = {name: options[name] for name in sorted(names) if options.get(name) is not None}
+    params = vendor_parameters(provider, kept)
+    if provider != "google":
+        return _merged(own, params)
+    config = own.get("generationConfig") or {}
+    return {**own, "generationConfig": _merged(config, params)} if params else dict(own)
+
+
+def _merged(own: Mapping[str, Any], params: Mapping[str, Any]) -> dict[str, Any]:
+    merged = {**own, **params}
+    if "max_completion_tokens" in own and "max_tokens" in params:
+        # Models that use this name refuse the other one.
+        merged["max_completion_tokens"] = merged.pop("max_tokens")
+    for name in _TOKEN_LIMITS:
+        if name in own:
+            merged[name] = min(own[name], merged[name])
+    return merged
 
 
 def _int32(seed: int) -> int:

@@ -1,7 +1,8 @@
 """What an agent shows of one answer."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
@@ -25,8 +26,17 @@ from uap import Agent, AgentState, AgentStrategy, agent, memory_checkpoints
 from uap.serving.answers import ServedAnswer, history_of
 from uap.serving.link import RequestedAnswer
 from upp import ErrorCode as ProviderErrorCode
-from upp import LLMRequest, Tool, ToolResultMessage, ToolUseStrategy, UPPError
-from upp.providers.scripted import Call, Fail, Reasoning, Script, ScriptedProvider, Step, Text
+from upp import LLMCapabilities, LLMRequest, Tool, ToolResultMessage, ToolUseStrategy, UPPError
+from upp.providers.scripted import (
+    Call,
+    Fail,
+    Reasoning,
+    Script,
+    ScriptedModel,
+    ScriptedProvider,
+    Step,
+    Text,
+)
 
 
 class NoContents:
@@ -100,6 +110,33 @@ async def test_an_agent_reads_the_conversation_and_its_system_texts() -> None:
         "two",
         "three",
     ]
+
+
+async def test_a_model_without_tools_is_offered_none_and_keeps_to_the_options() -> None:
+    """A server may offer the tools of its row to any agent."""
+    seen: list[LLMRequest] = []
+
+    async def look(request: LLMRequest) -> AsyncIterator[Step]:
+        seen.append(request)
+        yield Text("ok")
+
+    @dataclass(frozen=True, kw_only=True)
+    class Silent(ScriptedModel):
+        capabilities: LLMCapabilities = field(default=LLMCapabilities(tools=False))
+
+        def options(self, params: Mapping[str, Any]) -> frozenset[str]:
+            return frozenset({"seed", *params})
+
+        def adjusted(self, params: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
+            return {**params, **options}
+
+    tools = [{"type": "function", "function": {"name": "clock", "parameters": {}}}]
+    context = {"tools": tools, "params": {"seed": 7, "top_p": 0.5}}
+    model = Silent(script=look, model_id="s")
+    events = await answered(agent(model=model), InputText(text="hi", context=context))
+
+    assert isinstance(events[-1], ResponseDone)
+    assert [(request.tools, request.params) for request in seen] == [((), {"seed": 7})]
 
 
 async def test_calls_of_the_agents_own_tools_are_shown() -> None:

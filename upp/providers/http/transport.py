@@ -28,6 +28,7 @@ from upp.providers.http.connections import read_body
 from upp.providers.http.failures import Failures, request_id_of
 from upp.providers.http.server import VendorServer, with_bounded_usage
 from upp.providers.http.sse import EventReader, TextReader
+from upp.providers.parameters import option_names, overridden
 from upp.stream import Emit, EventDelta, StreamEvent
 
 SILENT_SECONDS = 300.0
@@ -126,6 +127,14 @@ class HttpModel(EmittingModel):
     def capabilities(self) -> LLMCapabilities:
         """The capabilities of the API."""
         return self.server.capabilities
+
+    def options(self, params: Mapping[str, Any]) -> frozenset[str]:
+        """See AdjustableModel."""
+        return option_names(self.server.default_name, params)
+
+    def adjusted(self, params: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
+        """See AdjustableModel."""
+        return overridden(self.server.default_name, params, options)
 
     async def infer(self, request: LLMRequest, emit: Emit) -> LLMResponse:
         """Run one inference: await `emit` with each event and return the response.
