@@ -131,13 +131,14 @@ class AgentAdmin(AuditedAdmin):
     @admin.display(description="health")
     def health(self, agent: Agent) -> str:
         """Return the health of a remote agent, or the daemons of a connected one."""
-        if agent.kind == AgentKind.CONNECTED:
-            return _daemons_of(agent)
-        if agent.kind != AgentKind.REMOTE:
+        if agent.kind == AgentKind.HOSTED:
             return "Runs on this server."
         failed = (
             f"{agent.failed_at:%Y-%m-%d %H:%M} UTC: {agent.last_error}" if agent.failed_at else ""
         )
+        if agent.kind == AgentKind.CONNECTED:
+            daemons = _daemons_of(agent)
+            return format_html("{} Last error: {}", daemons, failed) if failed else daemons
         if not agent.failures:
             return f"Reachable. Last error: {failed}" if failed else "Reachable."
         pause = f" Paused until {agent.retry_at:%H:%M:%S} UTC." if agent.retry_at else ""

@@ -219,8 +219,8 @@ class Agent(models.Model):
     )
     # What the address of a remote agent says about it (agents_app.remote.discovery).
     found = models.JSONField(default=dict, blank=True, editable=False)
-    # The health of a remote agent (agents_app.remote.health): consecutive failed calls, the last
-    # error as operators see it, and the time before which it is not called.
+    # The health of an agent elsewhere (agents_app.remote.health): consecutive failed calls, the
+    # last error as operators see it, and the time before which a remote agent is not called.
     failures = models.PositiveIntegerField(default=0, editable=False)
     last_error = models.TextField(blank=True, editable=False)
     failed_at = models.DateTimeField(null=True, blank=True, editable=False)

@@ -1,4 +1,6 @@
-"""The health of remote agents, stored in their rows: a circuit breaker with growing pauses.
+"""The health of agents that run elsewhere, stored in their rows.
+
+Of a connected agent it is the last error. Remote agents have a circuit breaker with growing pauses.
 
 After FAILURES consecutive calls that failed through the other side's fault, an agent is not called
 for a while and its answers fail at once. The pause doubles with each failure of a call or probe at
@@ -9,16 +11,17 @@ began count no further.
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable
-from datetime import timedelta
-from typing import Any
+from collections.abc import Awaitable, Callable, Collection
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
 
-from django.db import transaction
+from django.db import DatabaseError, transaction
 from django.utils import timezone
 
-from agents_app.models import Agent
+from agents_app.models import Agent, AgentKind
 from agents_app.models.agents import presence_changed
 from agents_app.selectors import AgentSpec, forget, remembered
+from uamp.errors import ErrorCode as AnswerErrorCode
 from upp import ErrorCode, UPPError
 
 logger = logging.getLogger(__name__)
@@ -37,6 +40,10 @@ _ITS_FAULT = frozenset(
         ErrorCode.AUTHENTICATION_FAILED,
         ErrorCode.MODEL_NOT_FOUND,
     }
+)
+
+_DAEMONS_FAULT = frozenset(
+    {AnswerErrorCode.PROVIDER_ERROR, AnswerErrorCode.ANSWER_TOO_LONG, AnswerErrorCode.INTERRUPTED}
 )
 
 RunSync = Callable[..., Awaitable[Any]]
@@ -63,6 +70,17 @@ async def note_failure(spec: AgentSpec, error: UPPError, *, message: str) -> Non
     """Record an error if it is the other side's fault; `message` must be free of credentials."""
     if error.code in _ITS_FAULT:
         await _run(failed, spec.id, message[:ERROR_CHARS])
+
+
+async def note_daemon_failure(spec: AgentSpec, code: str, *, message: str) -> None:
+    """Record that a daemon's answer failed through its fault; see `note_failure`."""
+    if code not in _DAEMONS_FAULT:
+        return
+    try:
+        await _run(daemon_failed, spec.id, message[:ERROR_CHARS])
+    except DatabaseError:
+        # The answer ends all the same.
+        logger.exception("the error of agent %s was not recorded", spec.name)
 
 
 async def note_answer(spec: AgentSpec) -> None:
@@ -103,6 +121,26 @@ def failed(agent_id: str, message: str, *, is_probe: bool = False) -> None:
             failures=agent.failures, retry_at=agent.retry_at, last_error=message, failed_at=now
         )
     _changed(agent, was_online=was_online)
+
+
+def daemon_failed(agent_id: str, message: str) -> None:
+    """Record the last error of a connected agent. Synchronous."""
+    Agent.objects.filter(pk=agent_id).update(last_error=message, failed_at=timezone.now())
+
+
+class LastFailure(NamedTuple):
+    """When an agent failed last, and why: a text for its owner and operators."""
+
+    at: datetime
+    message: str
+
+
+def last_failures(agent_ids: Collection[str], *, owner_id: int) -> dict[str, LastFailure]:
+    """Return the last failures of those agents that a person owns, by id. Synchronous."""
+    rows = Agent.objects.filter(
+        pk__in=agent_ids, owner_id=owner_id, failed_at__isnull=False
+    ).exclude(kind=AgentKind.HOSTED)
+    return {agent.pk: LastFailure(agent.failed_at, agent.last_error) for agent in rows}
 
 
 def answered(agent_id: str) -> None:

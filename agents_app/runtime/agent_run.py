@@ -109,7 +109,12 @@ async def run_agent(
             f"{spec.name} is a connected agent and can only be asked in a chat.",
             code=ErrorCode.AGENT_OFFLINE,
         )
-    return await run_connected(spec, request, receive, broker=broker, daemons=daemons)
+    try:
+        return await run_connected(spec, request, receive, broker=broker, daemons=daemons)
+    except AgentError as error:
+        message = cause_of(error) or error.message
+        await health.note_daemon_failure(spec, error.code, message=message)
+        raise
 
 
 async def _run_model(

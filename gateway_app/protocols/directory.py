@@ -14,7 +14,13 @@ import msgspec
 from django.conf import settings
 from django.utils.translation import gettext, gettext_lazy
 
-from gateway_app.backend.agents.agent_directory import agents_for, description_of, page, problem_for
+from gateway_app.backend.agents.agent_directory import (
+    agents_for,
+    description_of,
+    last_failure_of,
+    page,
+    problem_for,
+)
 from gateway_app.http import cached_json, dialect_view
 from gateway_app.protocols.table import PROTOCOLS
 from gateway_app.types.protocol_presentation import ExampleQuestion
@@ -96,7 +102,11 @@ async def agent(request: HttpRequest, name: str) -> HttpResponse:
         }
         for protocol in PROTOCOLS
     ]
-    context = {"agent": _agent_row(request, listed_agent), "protocols": protocols}
+    context = {
+        "agent": _agent_row(request, listed_agent),
+        "protocols": protocols,
+        "failure": await last_failure_of(request, listed_agent.name),
+    }
     return await _page(request, "gateway_app/agent.html", context)
 
 

@@ -53,7 +53,7 @@ class ResponseDaemons:
         ):
             raise AgentError(
                 f"Another process continues the answer of {context.spec.name}.",
-                code=ErrorCode.INTERRUPTED,
+                code=ErrorCode.INTERNAL_ERROR,
             )
 
 

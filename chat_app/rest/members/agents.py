@@ -86,11 +86,12 @@ class NewAgentSerializer(AgentChangeSerializer):
 
 
 class HealthSerializer(serializers.Serializer[Any]):
-    """The health of a remote agent, and how its address describes it."""
+    """The health of an agent elsewhere, and how the address of a remote one describes it."""
 
     state = serializers.ChoiceField(
-        choices=["online", "paused", "off"],
-        help_text="`paused`: it failed repeatedly and is not called before `retry_at`.",
+        choices=["online", "paused", "offline", "off"],
+        help_text="`paused`: a remote agent failed repeatedly and is not called before `retry_at`."
+        " `offline`: no program is connected.",
     )
     failures = serializers.IntegerField(help_text="Calls that failed in a row.")
     last_error = serializers.CharField(allow_blank=True)
@@ -103,7 +104,7 @@ class HealthSerializer(serializers.Serializer[Any]):
 
 
 class ConfiguredAgentSerializer(AgentSerializer):
-    """An agent; `configuration` is only for those who may change it, `health` for a remote one."""
+    """An agent; `configuration` is for those who may change it, `health` if it is elsewhere."""
 
     configuration = AgentChangeSerializer(required=False)
     health = HealthSerializer(required=False)
@@ -318,13 +319,14 @@ def _configured(agent: Agent) -> dict[str, Any]:
     return {
         **_data(spec),
         "configuration": {name: getattr(agent, name) for name in editing.FIELDS},
-        **({"health": _health(agent)} if agent.kind == "remote" else {}),
+        **({} if agent.kind == "hosted" else {"health": _health(agent)}),
     }
 
 
 def _health(agent: Agent) -> dict[str, Any]:
     names = ("failures", "last_error", "failed_at", "retry_at", "probed_at", "found")
-    state = "online" if agent.is_online else "paused" if agent.is_enabled else "off"
+    failing = "paused" if agent.kind == "remote" else "offline"
+    state = "online" if agent.is_online else failing if agent.is_enabled else "off"
     return {"state": state, **{name: getattr(agent, name) for name in names}}
 
 

@@ -15,6 +15,7 @@ from django.utils import translation
 from agents_app import selectors as agents
 from agents_app.capabilities import SERVER_ID, agent_capabilities
 from agents_app.demo import translated_description
+from agents_app.remote.health import last_failures
 from gateway_app.types.listed_agent import ListedAgent
 from sessions_app import database
 from sessions_app.access.auth import of_user
@@ -24,6 +25,7 @@ from uamp import ErrorCode, RemoteProtocolError
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
 
+    from agents_app.remote.health import LastFailure
     from agents_app.selectors import AgentSpec
     from sessions_app.access.principal import Principal
 
@@ -44,6 +46,18 @@ async def agents_for(
     if spec is None or not principal.rights.may_ask(spec.id):
         raise RemoteProtocolError(ErrorCode.AGENT_NOT_FOUND, f"There is no agent {name!r}.")
     return [_listed(spec)]
+
+
+async def last_failure_of(request: HttpRequest, name: str) -> LastFailure | None:
+    """Return why an agent elsewhere failed last, for its owner in a browser; None for others."""
+    return await database.run(_last_failure, request, name)
+
+
+def _last_failure(request: HttpRequest, name: str) -> LastFailure | None:
+    agent_id = agents.agent_id_named(name)
+    if agent_id is None or not request.user.is_authenticated:
+        return None
+    return last_failures([agent_id], owner_id=request.user.pk).get(agent_id)
 
 
 def description_of(agent: ListedAgent) -> str:

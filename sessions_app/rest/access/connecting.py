@@ -21,6 +21,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from agents_app import connections
 from agents_app import selectors as agents
+from agents_app.remote.health import last_failures
 from agents_app.rest.rights import ALL
 from agents_app.rest.views import address_of, caller
 from sessions_app.access import connect_tokens, keys
@@ -150,12 +151,18 @@ def _page(
 
 
 def _tokens(user_id: int) -> list[dict[str, Any]]:
-    """Return a person's tokens with their agents' names and whether these are connected."""
+    """Return a person's tokens with their agents: names, whether connected, last failures."""
     rows = connect_tokens.tokens_of(user_id)
     ids = [agent_id for row in rows for agent_id in row.agents or ()]
     names, online = agents.names_of(ids), connections.connected(ids)
+    failures = last_failures(ids, owner_id=user_id)
     return [
-        {"row": row, "agent": names.get(agent_id, ""), "is_connected": agent_id in online}
+        {
+            "row": row,
+            "agent": names.get(agent_id, ""),
+            "is_connected": agent_id in online,
+            "failure": failures.get(agent_id),
+        }
         for row in rows
         for agent_id in row.agents or ()
     ]

@@ -50,8 +50,8 @@ def announced(model: Model, **options: Any) -> Capabilities:
             OpenAICompatProvider()("m"),
             {},
             (
-                "frequency_penalty logit_bias max_tokens presence_penalty reasoning_effort seed stop"
-                " temperature top_p verbosity"
+                "frequency_penalty logit_bias max_tokens presence_penalty reasoning_effort seed"
+                " stop temperature top_p verbosity"
             ),
         ),
         (OpenAICompatProvider(name="llama")("m"), {"params": {"seed": 1}}, None),

@@ -1,0 +1,118 @@
+"""The last error of an agent elsewhere: who sees it where, and which errors count."""
+
+from __future__ import annotations
+
+import html
+from typing import TYPE_CHECKING
+
+import pytest
+from django.contrib.auth.models import Permission
+from django.utils import timezone
+
+from agents_app.models import Agent
+from agents_app.remote import health
+from tests.client import TERMINAL
+from tests.gateway_app.protocols.browsers import BROWSER, signed_in
+from tests.sessions_app.connected.daemons import Daemon, token_for
+
+if TYPE_CHECKING:
+    import httpx
+
+    from tests.client import UampClient
+    from tests.live_server import Dial, Person
+
+SECRET = "sk-" + "a1B2c3D4" * 5
+GERMAN = {"Accept-Language": "de"}
+
+
+@pytest.fixture
+def daemon(dial: Dial, alice: Person) -> Daemon:
+    """Return a daemon of a public agent of alice."""
+    daemon = Daemon(dial(path="/ws"))
+    daemon.register("helper", token_for(alice, "helper"))
+    agent = Agent.objects.get(name="helper")
+    agent.is_public = True
+    agent.save()
+    return daemon
+
+
+def asking_client(dial: Dial, who: Person) -> UampClient:
+    client = dial(who)
+    client.create_session(agent="helper")
+    client.ask("hello")
+    return client
+
+
+def shown(web: httpx.Client, path: str, who: Person | None, **headers: str) -> str:
+    """Return what a page says of the last error, or an empty text."""
+    cookies = {} if who is None else signed_in(who)
+    answer = web.get(path, headers={**BROWSER, **cookies, **headers})
+    assert answer.status_code == 200, answer.text
+    _, _, rest = html.unescape(answer.text).partition('data-testid="last-error">')
+    return rest.partition("</small>")[0]
+
+
+def test_the_owner_of_a_connected_agent_sees_its_last_error(
+    dial: Dial, web: httpx.Client, alice: Person, bob: Person, daemon: Daemon
+) -> None:
+    client = asking_client(dial, bob)
+    text = f"the model said <no>, with {SECRET}. " + "x" * 2_000
+    error = {"code": "internal_error", "message": text}
+    daemon.send(daemon.turn(), "response.error", error=error)
+    end = client.until(*TERMINAL)[-1]
+    assert (end["error"]["code"], "<no>" in end["error"]["message"]) == ("provider_error", False)
+
+    page = shown(web, "/agents/helper", alice)
+    assert page.startswith("<dt>Last error</dt>")
+    assert "the model said <no>, with" in page
+    assert "visible to you and to operators" in page
+    assert "Letzter Fehler" in shown(web, "/agents/helper", alice, **GERMAN)
+    tokens = shown(web, "/account/agents", alice)
+    assert tokens.startswith("Last error, ")
+    assert "the model said <no>" in tokens
+    for view in (page, tokens):
+        assert SECRET not in view
+        assert view.count("x") <= health.ERROR_CHARS
+    for other in (bob, None):
+        assert shown(web, "/agents/helper", other) == ""
+
+    # REST shows it to those who may change the agent.
+    alice.user.user_permissions.add(Permission.objects.get(codename="change_agent"))
+    stored = web.get("/api/v1/agents/helper", headers=alice.headers).json()["health"]
+    assert (stored["state"], stored["last_error"] in html.unescape(page)) == ("online", True)
+    assert "health" not in web.get("/api/v1/agents/helper", headers=bob.headers).json()
+    daemon.socket.close()
+
+
+def test_what_is_not_the_agents_fault_is_no_error_of_it(
+    dial: Dial, alice: Person, daemon: Daemon
+) -> None:
+    client = asking_client(dial, alice)
+    daemon.turn()
+    client.send("response.cancel")
+    assert client.until(*TERMINAL)[-1]["type"] == "response.cancelled"
+    daemon.socket.close()
+    client.ask("anyone?")
+    while client.until(*TERMINAL)[-1].get("error", {}).get("code") != "agent_offline":
+        client.ask("anyone?")
+    assert not Agent.objects.get(name="helper").failed_at
+
+
+def test_the_owner_of_a_remote_agent_sees_its_last_error(
+    web: httpx.Client, alice: Person, bob: Person
+) -> None:
+    Agent.objects.create(
+        name="far",
+        kind="remote",
+        protocol="completions",
+        url="https://far.example/v1",
+        model="far",
+        owner=alice.user,
+        is_public=True,
+    )
+    assert shown(web, "/agents/far", alice) == ""
+    health.failed(Agent.objects.get(name="far").pk, "It was not there.")
+    assert "It was not there." in shown(web, "/agents/far", alice)
+    assert shown(web, "/agents/far", bob) == ""
+    Agent.objects.filter(name="far").update(kind="hosted", failed_at=timezone.now())
+    assert shown(web, "/agents/far", alice) == ""
