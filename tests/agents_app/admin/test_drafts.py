@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import pytest
 from django.contrib.admin.models import LogEntry
@@ -97,6 +98,21 @@ def test_a_new_agent_is_asked_before_it_has_a_row(admin_client: Client) -> None:
     assert AuditRecord.objects.get().kind == "agents_app.agent"
     add = admin_client.get(reverse("admin:agents_app_agent_add")).content.decode()
     assert reverse(NEW) in add
+
+
+def test_a_remote_draft_answers_from_its_address(server: ServerAddress, settings: Settings) -> None:
+    agent = quick_agent("helper", "echo")
+    with model_server(text_chunks("Ahoy from afar")) as model:
+        settings.UAMP_REMOTE_ALLOW_HOSTS = [urlsplit(model.url).netloc]
+        remote_fields = {"kind": "remote", "url": model.url, "model": "far", "options": "{}"}
+        values = {**form(tools=[]), **remote_fields, "protocol": RemoteProtocol.COMPLETIONS.value}
+        before = Agent.objects.values().get()
+        with browser(server, operator("try_agent", "change_agent")) as web:
+            data = {**values, "trial-prompt": "hello"}
+            page = web.post(reverse(STORED, args=[agent.pk]), data=data).text
+    assert "Ahoy from afar" in page
+    assert (model.last["model"], model.last["messages"][-1]["content"]) == ("far", "hello")
+    assert Agent.objects.values().get() == before
 
 
 def test_a_remote_draft_that_fails_does_not_count_for_the_stored_agent(

@@ -147,6 +147,37 @@ def test_what_a_daemon_writes_while_its_answer_waits_is_bounded(
     assert (end["type"], end["error"]["code"]) == ("response.error", "answer_too_long")
 
 
+def test_a_daemon_that_floods_is_read_at_its_pace_and_harms_no_other_answer(
+    dial: Dial, alice: Person, settings: Settings
+) -> None:
+    settings.UAMP_DAEMON_EVENTS_PER_MINUTE = 60
+    settings.UAMP_DAEMON_EVENTS_BURST = 5
+    flooding, calm = Daemon(dial(path="/ws")), Daemon(dial(path="/ws"))
+    flooding.register("helper", token_for(alice, "helper"))
+    calm.register("other", token_for(alice, "other"))
+    client = asker(dial, alice)
+    client.ask("hello")
+    turn = flooding.turn()
+    words = [f"{number} " for number in range(600)]
+    flooding.say(turn, *words)
+    flooding.end(turn)
+    client.until("response.delta")
+
+    other_client = asker(dial, alice, "other")
+    other_client.ask("hello")
+    other_turn = calm.turn()
+    calm.say(other_turn, "calm")
+    calm.end(other_turn)
+    assert output_text(end_of(other_client)) == "calm"
+
+    # At one event a second, the rest of the flood is still in the network.
+    client.send("response.cancel")
+    assert end_of(client)["type"] == "response.cancelled"
+    text = Response.objects.get(agent__name="helper").text
+    assert "".join(words).startswith(text)
+    assert 0 < len(text.split()) < len(words)
+
+
 def test_a_frame_that_is_too_large_ends_the_socket_alone(
     dial: Dial, alice: Person, bob: Person
 ) -> None:
