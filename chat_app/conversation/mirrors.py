@@ -18,6 +18,7 @@ from chat_app.conversation.pins import pin_from_home, unpin_from_home
 from chat_app.conversation.reactions import add_from_home, remove_from_home
 from chat_app.conversation.revisions import revise
 from chat_app.log.entries import append, lock_chats, message_event
+from chat_app.members.agents.agent_mentions import append_stops
 from chat_app.members.chats import append_change, create_chat
 from chat_app.members.mentions import keep_mentions, mentioned_people
 from chat_app.members.origin_rights import take
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
     from chat_app.log.entries import NewMessage
     from chat_app.log.history import LoggedEvent
+    from chat_app.members.agents.agent_mentions import MentionStop
 
 
 class ForeignMessage(Exception):
@@ -120,6 +122,12 @@ def pin(chat_id: str, message_id: str, *, user_id: int | None, given: bool) -> N
     message = _locked(chat_id, message_id)
     if message is not None:
         (pin_from_home if given else unpin_from_home)(message, user_id=user_id)
+
+
+def stop(chat_id: str, message_id: str, stop: MentionStop) -> None:
+    """Append why an agent of the home does not answer a message; needs a transaction."""
+    if _locked(chat_id, message_id) is not None:
+        append_stops(chat_id, [stop], message_id=message_id)
 
 
 def take_back(chat_id: str, entry: LoggedEvent) -> None:

@@ -30,6 +30,7 @@ RELAYED: Final = frozenset(
         "participant.joined",
         "participant.left",
         "chat.updated",
+        "agent.stopped",
     }
 )
 """The types of the entries that a home sends to its followers."""
@@ -93,7 +94,9 @@ def relayed(entry: LoggedEvent) -> tuple[dict[str, Any], list[SharedFile]]:
         if turn_of(message.get("client_event_id")) is not None:
             event["client_event_id"] = message["client_event_id"]
         return {"type": entry.type, "message": event}, files
-    names = ("message_id", "content", "emoji")
+    names: tuple[str, ...] = ("message_id", "content", "emoji")
+    if entry.type == "agent.stopped":
+        names = ("message_id", "agent", "reason", "message")
     return {"type": entry.type, **{name: payload[name] for name in names if name in payload}}, []
 
 

@@ -18,6 +18,7 @@ from chat_app.conversation import mirrors as chats
 from chat_app.conversation.errors import NotAnEmoji, TooManyPins, TooManyReactions
 from chat_app.log.entries import NewMessage
 from chat_app.log.history import chat_heads
+from chat_app.members.agents.agent_mentions import MentionStop
 from chat_app.members.membership import NotAMember, has_left_freely, is_member, last_leaving
 from chat_app.members.receipts import mark_read
 from federation_app.envelope.errors import EnvelopeCode, EnvelopeError, malformed
@@ -30,6 +31,7 @@ from federation_app.models import ChatMirror, Peer
 from sessions_app.access import rates
 from sessions_app.queue.files import QueuedFile, files_of
 from sessions_app.queue.rows import find_waiting, ordered_elsewhere
+from uamp.storable_text import storable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,6 +45,8 @@ logger = logging.getLogger(__name__)
 _ID_CHARS: Final = 40
 _KEY_DIGITS: Final = 18
 _MAX_TIME: Final = 2**43
+_REASON_CHARS: Final = 40
+_WORDS: Final = 500
 
 
 def query_of_files(peer: Peer, entry: ChatEntry) -> tuple[str, FileQuery] | None:
@@ -183,6 +187,8 @@ def _apply_event(
             # Pins belong to the chat and follow the home's order, but the home cannot pin in the
             # name of a person here.
             _pin(mirror.chat_id, event, None if is_own else author)
+        case "agent.stopped" if event.get("message_id") is not None:
+            _stop(mirror.chat_id, event)
 
 
 def _own_turn(
@@ -294,6 +300,16 @@ def _pin(chat_id: str, event: dict[str, Any], author: User | None) -> None:
         )
     except TooManyPins:
         logger.warning("another server's pin of %s was skipped", message_id)
+
+
+def _stop(chat_id: str, event: dict[str, Any]) -> None:
+    """Say why an agent of the home does not answer a message; it has no id here."""
+    agent, reason, words = (
+        storable(_text(event, name))[:limit]
+        for name, limit in (("agent", NAME_CHARS), ("reason", _REASON_CHARS), ("message", _WORDS))
+    )
+    stop = MentionStop(agent_id="", agent=agent, reason=reason, words=words)
+    chats.stop(chat_id, _text(event, "message_id"), stop)
 
 
 def _text(event: dict[str, Any], name: str) -> str:

@@ -9,10 +9,13 @@ import pytest
 from django.contrib.auth.models import User
 from django.utils import timezone
 
+from agents_app.models import Agent
+from chat_app.log.history import events_after
 from chat_app.models import Chat, ChatEvent, Message, Participant
-from federation_app.guests import outgoing
+from federation_app.guests import entries, outgoing
 from federation_app.models import ChatFollower, Guest, Peer
 from federation_app.peers import registry
+from sessions_app.models import Response
 from tests.client import wait_until
 from tests.federation_app.foreign_guests import GUEST, accept, invited, message
 from tests.federation_app.peer import SERVER, ForeignPeer, add_peer
@@ -197,3 +200,27 @@ def test_a_peer_is_left_alone_as_long_as_it_wants(
         row = Peer.objects.get(pk=peer.row.pk)
         assert (row.deliver_at - timezone.now()).total_seconds() > least - 10
         assert (row.deliver_at - timezone.now()).total_seconds() <= 600
+
+
+def test_a_guest_is_told_that_an_agent_is_switched_off(
+    chat: Chat, peer: ForeignPeer, tell: Callable[..., tuple[int, str]]
+) -> None:
+    agent = Agent.objects.get(name="echo")
+    agent.is_enabled = False
+    agent.save()
+    assert tell(peer, "inform", message(chat, "@echo hello")) == (202, "")
+    # The other members read the message, as that of a member.
+    written = Message.objects.get(chat=chat)
+    assert not Response.objects.exists()
+    (stopped,) = [entry for entry in events_after(chat.pk, 0) if entry.type == "agent.stopped"]
+    assert "agent.stopped" in entries.RELAYED
+    assert entries.relayed(stopped) == (
+        {
+            "type": "agent.stopped",
+            "message_id": written.pk,
+            "agent": "echo",
+            "reason": "disabled",
+            "message": "echo does not answer: it is switched off.",
+        },
+        [],
+    )
