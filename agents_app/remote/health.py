@@ -137,10 +137,12 @@ class LastFailure(NamedTuple):
 
 def last_failures(agent_ids: Collection[str], *, owner_id: int) -> dict[str, LastFailure]:
     """Return the last failures of those agents that a person owns, by id. Synchronous."""
-    rows = Agent.objects.filter(
-        pk__in=agent_ids, owner_id=owner_id, failed_at__isnull=False
-    ).exclude(kind=AgentKind.HOSTED)
-    return {agent.pk: LastFailure(agent.failed_at, agent.last_error) for agent in rows}
+    rows = Agent.objects.filter(pk__in=agent_ids, owner_id=owner_id).exclude(kind=AgentKind.HOSTED)
+    return {
+        agent.pk: LastFailure(agent.failed_at, agent.last_error)
+        for agent in rows
+        if agent.failed_at is not None
+    }
 
 
 def answered(agent_id: str) -> None:

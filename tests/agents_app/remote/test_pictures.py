@@ -67,7 +67,9 @@ async def speak_uamp(socket: ServerConnection, received: list[Any]) -> None:
             reply = {**created, "uamp_version": "1.0", "in_reply_to": request.get("event_id")}
             await socket.send(json.dumps({"event_id": "e1", **reply}))
     images = ({"url": DRAWING}, ENCODED)
-    deltas = [{"type": "image", "image": image, "filename": "drawing.png"} for image in images]
+    deltas: list[dict[str, Any]] = [
+        {"type": "image", "image": image, "filename": "drawing.png"} for image in images
+    ]
     done = {"id": "r9", "status": "completed", "output": []}
     for number, event in enumerate(
         [
