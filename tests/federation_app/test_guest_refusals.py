@@ -202,7 +202,7 @@ def test_a_peer_is_left_alone_as_long_as_it_wants(
         assert (row.deliver_at - timezone.now()).total_seconds() <= 600
 
 
-def test_a_guest_is_told_that_an_agent_is_switched_off(
+def test_a_guest_learns_that_an_agent_is_switched_off(
     chat: Chat, peer: ForeignPeer, tell: Callable[..., tuple[int, str]]
 ) -> None:
     agent = Agent.objects.get(name="echo")

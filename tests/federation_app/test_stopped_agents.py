@@ -43,7 +43,7 @@ def place(mirror: Chat, peer: ForeignPeer, tell: Tell, alice: Person) -> Chat:
     return mirror
 
 
-def test_members_of_a_mirror_are_told_why_an_agent_does_not_answer(
+def test_members_of_a_mirror_learn_why_an_agent_does_not_answer(
     place: Chat, peer: ForeignPeer, tell: Tell, alice: Person, dial: Dial
 ) -> None:
     client = dial(alice)

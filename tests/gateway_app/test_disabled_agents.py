@@ -17,6 +17,7 @@ from sessions_app.models import Response
 from tests.client import WAIT_SECONDS, UampClient, new_event
 from tests.gateway_app.acp.socket_client import AcpClient
 from tests.live_server import quick_agent, shared_chat
+from tests.sessions_app.transports.http_requests import opened, post, stream_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -231,6 +232,17 @@ def test_an_open_session_of_uamp(dial: Dial, alice: Person, *, is_in_chat: bool)
     client.ask("hello")
     error = client.until("session.error", "response.error")[-1]["error"]
     assert (error["code"], error["message"]) == ("agent_disabled", "helper is switched off.")
+    assert not Response.objects.exists()
+
+
+def test_an_open_session_over_sse(web: httpx.Client) -> None:
+    session_id = opened(web, agent="helper")
+    with stream_of(web, session_id):
+        switch_off()
+        post(web, "input.text", session_id, text="hello")
+        # The refusal is the answer to the request; the stream says nothing.
+        answer = post(web, "response.create", session_id)
+    assert (answer.status_code, answer.json()["code"]) == (404, "agent_disabled")
     assert not Response.objects.exists()
 
 
