@@ -231,7 +231,7 @@ class ServerGroup:
 
     @contextmanager
     def locked(self, table: str) -> Iterator[None]:
-        """Hold a lock on a table of PostgreSQL, so that whoever reads it waits."""
+        """Hold a lock on a table of PostgreSQL, so that its readers wait."""
         with psycopg.connect(self._environment["DATABASE_URL"]) as connection:
             connection.execute(f'LOCK TABLE "{table}" IN ACCESS EXCLUSIVE MODE'.encode())
             yield
