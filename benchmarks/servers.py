@@ -50,6 +50,7 @@ NO_LIMITS: Final = {
     "UAMP_RESPONSES_PER_PERSON": "1000000",
     "UAMP_MODEL_ALLOW_HOSTS": "127.0.0.1:*",
     "UAMP_REMOTE_ALLOW_HOSTS": "127.0.0.1:*",
+    "UAMP_PEER_LOOPBACK_HTTP": "1",
     "LOG_LEVEL": "WARNING",
 }
 _numbers: Final = itertools.count(1)

@@ -59,6 +59,7 @@ CHANNEL_LAYERS = {
 # The models of the tests are local servers.
 UAMP_MODEL_ALLOW_HOSTS = ["127.0.0.1:*"]
 UAMP_REMOTE_ALLOW_HOSTS = ["127.0.0.1:*"]
+UAMP_PEER_LOOPBACK_HTTP = True
 # A key is created for each agent that answers. RSA takes 60 ms of CPU; its own tests select it.
 UAMP_SIGNATURE_ALGORITHM = "EdDSA"
 # They cost nothing, and most tests call them as a visitor.

@@ -10,9 +10,11 @@ from typing import Any
 from django.conf import settings
 from django.core import checks
 from django.core.checks import CheckMessage, Error
+from django.core.exceptions import ImproperlyConfigured
 from django.core.management.base import CommandError
 from django.db import DatabaseError
 
+from federation_app.peers.connections import read_certificates
 from signing_app.server_keys import key_files, server_keys
 from uamp_project.database_clock import clock_problem
 from uamp_project.management.migrated import refuse_newer_database
@@ -91,6 +93,24 @@ def check_signing_keys(**_: Any) -> list[CheckMessage]:
                 f"A signing key cannot be read: {error}",
                 hint="Restore the file, or name the right ones in UAMP_SIGNING_KEYS.",
                 id="uamp.E023",
+            )
+        ]
+    return []
+
+
+@checks.register
+def check_peer_certificates(**_: Any) -> list[CheckMessage]:
+    """Check that the certificates of peers besides those of public authorities can be read."""
+    if not settings.UAMP_PEER_CA_FILE:
+        return []
+    try:
+        read_certificates(settings.UAMP_PEER_CA_FILE)
+    except ImproperlyConfigured as error:
+        return [
+            Error(
+                str(error),
+                hint="Name a PEM file with certificates of peers or of their authorities.",
+                id="uamp.E025",
             )
         ]
     return []

@@ -123,6 +123,20 @@ def check_proxies(**_: Any) -> list[CheckMessage]:
 
 
 @checks.register(deploy=True)
+def check_loopback_peers(**_: Any) -> list[CheckMessage]:
+    """Check that peers are not asked without TLS."""
+    if not settings.UAMP_PEER_LOOPBACK_HTTP:
+        return []
+    return [
+        Error(
+            "UAMP_PEER_LOOPBACK_HTTP is on, so peers may be asked without TLS.",
+            hint="It is for trying two servers on one machine. Unset it.",
+            id="uamp.E026",
+        )
+    ]
+
+
+@checks.register(deploy=True)
 def check_bucket(**_: Any) -> list[CheckMessage]:
     """Check that the settings of an S3 bucket are whole."""
     names = ("UAMP_S3_BUCKET", "UAMP_S3_KEY_ID", "UAMP_S3_SECRET_KEY")

@@ -7,6 +7,7 @@ addresses of its host; `agents_app.outbound.guard` connects if both allow it.
 import ipaddress
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import Enum, auto
 
 import httpx
 from django.conf import settings
@@ -43,15 +44,25 @@ class Unreachable(Exception):
         self.reason = reason
 
 
+class Cleartext(Enum):
+    """Which of the `allowed` hosts of a policy may be asked over plain http."""
+
+    ALLOWED = auto()
+    LOOPBACK = auto()
+    NONE = auto()
+
+
 @dataclass(frozen=True, kw_only=True)
 class Policy:
     """The limits of an outbound request: where it may go, and how much may come back.
 
-    `allowed` are "host:port" or "host:*" that may be plain http and private; `own_hosts` are names
-    of this server, in the form of ALLOWED_HOSTS, that are never asked unless they are allowed.
+    `allowed` are "host:port" or "host:*" that may be private, and plain http within `cleartext`;
+    `own_hosts` are names of this server, in the form of ALLOWED_HOSTS, that are never asked unless
+    they are allowed.
     """
 
     allowed: frozenset[str] = frozenset()
+    cleartext: Cleartext = Cleartext.ALLOWED
     own_hosts: tuple[str, ...] = ()
     seconds: float = 10
     max_bytes: int = 5 * 1024 * 1024
@@ -59,12 +70,16 @@ class Policy:
 
 @dataclass(frozen=True, kw_only=True)
 class Target:
-    """A URL that may be requested, provided that its IP addresses may be, too."""
+    """A URL that may be requested, provided that its IP addresses may be, too.
+
+    `is_loopback` demands that all of them are loopback addresses.
+    """
 
     url: httpx.URL
     host: str
     port: int
     is_allowed: bool
+    is_loopback: bool = False
 
     @property
     def place(self) -> str:
@@ -99,24 +114,32 @@ def check_url(text: str, policy: Policy) -> Target:
         raise Unreachable("the URL has user information")
     if url.fragment:
         raise Unreachable("the URL has a fragment")
-    if url.scheme != "https" and not (is_allowed and url.scheme == "http"):
+    is_cleartext = is_allowed and policy.cleartext is not Cleartext.NONE and url.scheme == "http"
+    if url.scheme != "https" and not is_cleartext:
         raise Unreachable(f"{url.scheme!r} is not https")
     if not is_allowed:
         if port not in PORTS:
             raise Unreachable(f"port {port} is not one of {sorted(PORTS)}")
         if validate_host(host, policy.own_hosts):
             raise Unreachable(f"{host} is this server")
-    return Target(url=url, host=host, port=port, is_allowed=is_allowed)
+    return Target(
+        url=url,
+        host=host,
+        port=port,
+        is_allowed=is_allowed,
+        is_loopback=is_cleartext and policy.cleartext is Cleartext.LOOPBACK,
+    )
 
 
 def check_addresses(target: Target, addresses: Sequence[str]) -> Sequence[str]:
     """Return the addresses of a target; raises Unreachable if one of them is forbidden."""
     if not addresses:
         raise Unreachable(f"{target.host} has no address")
-    if not target.is_allowed:
-        for address in addresses:
-            if not is_public(address):
-                raise Unreachable(f"{target.host} leads to {address}")
+    for address in addresses:
+        if target.is_loopback and not ipaddress.ip_address(address).is_loopback:
+            raise Unreachable(f"{target.host} leads to {address}, which needs TLS")
+        if not target.is_allowed and not is_public(address):
+            raise Unreachable(f"{target.host} leads to {address}")
     return addresses
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from django.conf import settings
 
+from agents_app.models.agents import ENVELOPES
 from agents_app.outbound.keys import Undecipherable, key_for
 from agents_app.outbound.rules import Unreachable
 from agents_app.remote.addresses import target_of
@@ -123,7 +124,7 @@ def called_of(
     if spec.protocol not in _SERVERS.keys() | _MODELS.keys():
         raise _refused(spec, "it names no protocol", ErrorCode.INVALID_REQUEST)
     try:
-        target = target_of(spec.url)
+        target = target_of(spec.url, is_peer=spec.protocol in ENVELOPES)
         key = key_for(spec.secret, target.place)
     except Unreachable as error:
         message = f"its address may not be called ({error.reason})"

@@ -33,7 +33,7 @@ def problems_of(values: Mapping[str, Any]) -> dict[str, str]:
     problems: dict[str, str | None] = {}
     protocol, options = values.get("protocol"), values.get("options") or {}
     try:
-        target_of(str(values.get("url") or ""))
+        target_of(str(values.get("url") or ""), is_peer=protocol in ENVELOPES)
     except Unreachable as error:
         problems["url"] = f"This address may not be called: {error.reason}."
     if protocol not in RemoteProtocol.values:
@@ -76,7 +76,7 @@ def complete(agent: Agent, key: str | None) -> None:
     if agent.kind == AgentKind.REMOTE:
         # The provider field is unused: the agent at the address answers.
         agent.provider = ModelProvider.SCRIPTED
-        place = target_of(agent.url).place
+        place = target_of(agent.url, is_peer=agent.protocol in ENVELOPES).place
     elif has_model(agent.kind, agent.provider):
         place = model_place(agent.provider, agent.options.get("base_url"))
     else:

@@ -164,7 +164,7 @@ class RelayedRecords:
             base = relay.base_of(member)
             try:
                 async with asyncio.timeout(DIAL_SECONDS):
-                    socket = await session_of(target_of(base), tls=tls()).dial(
+                    socket = await session_of(target_of(base, is_peer=True), tls=tls()).dial(
                         f"{base}/uamp/1/ws",
                         headers=relay.headers_of(self._relays),
                         silent=SILENT_SECONDS,

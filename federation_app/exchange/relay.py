@@ -360,7 +360,7 @@ async def _post(member: Peer, raw: bytes, relays: tuple[str, ...]) -> _Receipt:
     try:
         async with asyncio.timeout(POST_SECONDS):
             base = base_of(member)
-            response = await session_of(target_of(base), tls=tls()).post(
+            response = await session_of(target_of(base, is_peer=True), tls=tls()).post(
                 f"{base}/v1/messages", headers=headers, body=raw, silent=POST_SECONDS
             )
             try:

@@ -110,7 +110,7 @@ class RelayedStream:
         }
         base = base_of(member)
         try:
-            self._response = await session_of(target_of(base), tls=tls()).get(
+            self._response = await session_of(target_of(base, is_peer=True), tls=tls()).get(
                 f"{base}/v1/stream/{self._stream.remote_id or self._stream.stream_id}",
                 headers=headers,
                 silent=SILENT_SECONDS,

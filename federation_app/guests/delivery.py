@@ -157,7 +157,7 @@ def _post(post: SignedPost) -> guard.Posted | None:
     try:
         return guard.post(
             post.url,
-            replace(policy(), seconds=POST_SECONDS),
+            replace(policy(is_peer=True), seconds=POST_SECONDS),
             body=post.raw,
             headers=_HEADERS,
             tls=tls(),

@@ -305,7 +305,7 @@ def _read(order: _Order) -> bytes:
         hosts.append(host)
 
     limits = replace(
-        policy(),
+        policy(is_peer=True),
         seconds=min(MAX_SECONDS, MIN_SECONDS + file.size / MIN_SPEED),
         max_bytes=file.size,
     )

@@ -14,7 +14,7 @@ import msgspec
 from django.utils import timezone
 
 from agents_app.outbound import guard
-from agents_app.outbound.rules import current_policy
+from agents_app.outbound.rules import Cleartext, current_policy
 from agents_app.remote.addresses import policy as remote_policy
 from federation_app.envelope import limits
 from federation_app.envelope.errors import EnvelopeCode, EnvelopeError, unauthenticated
@@ -30,6 +30,7 @@ from federation_app.envelope.names.manifests import (
     signer_of_document,
 )
 from federation_app.envelope.names.trust import check_hub, check_new_keys, new_keys
+from federation_app.peers.connections import document_tls
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -157,7 +158,9 @@ def _text(raw: bytes) -> str:
 
 
 def _fetched(url: str, accept: str, *, base: str) -> bytes:
-    policy = remote_policy() if base else current_policy()
+    policy = (
+        remote_policy(is_peer=True) if base else replace(current_policy(), cleartext=Cleartext.NONE)
+    )
     limit = limits.HUB_BYTES if url.endswith(_HUB_PATH) else limits.DOCUMENT_BYTES
     place = url
     if base:
@@ -168,6 +171,7 @@ def _fetched(url: str, accept: str, *, base: str) -> bytes:
             place,
             replace(policy, seconds=FETCH_SECONDS, max_bytes=limit),
             headers={"Accept": accept},
+            tls=document_tls(),
         )
     except guard.TooLarge:
         raise EnvelopeError(

@@ -12,6 +12,7 @@ import msgspec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from agents_app.outbound import guard
+from agents_app.outbound.rules import Cleartext
 from federation_app.envelope.names.identity import document_of, read_identity
 from federation_app.envelope.names.manifests import (
     HUB_TYPE,
@@ -151,7 +152,7 @@ def published(hub: PublishedHub, monkeypatch: pytest.MonkeyPatch) -> Iterator[No
 
         def plain(url: str, policy: Any, **kwargs: Any) -> Any:
             place = server.origin.removeprefix("http://")
-            policy = replace(policy, allowed=frozenset({place}))
+            policy = replace(policy, allowed=frozenset({place}), cleartext=Cleartext.ALLOWED)
             answer = fetch(url.replace("https:/", server.origin, 1), policy, **kwargs)
             return replace(answer, url=answer.url.replace(server.origin, "https:/"))
 

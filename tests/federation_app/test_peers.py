@@ -14,6 +14,7 @@ from django.contrib.auth.models import User
 from django.utils import timezone
 
 from agents_app.outbound import guard
+from agents_app.outbound.rules import Cleartext
 from federation_app.envelope.errors import EnvelopeError
 from federation_app.envelope.names.identity import document_of
 from federation_app.envelope.names.manifests import MANIFEST_TYPE, AgentManifest, ManifestLimits
@@ -82,7 +83,7 @@ def published(publisher: Publisher, monkeypatch: pytest.MonkeyPatch) -> Iterator
 
         def plain(url: str, policy: Any, **kwargs: Any) -> Any:
             host = server.origin.removeprefix("http://")
-            policy = replace(policy, allowed=frozenset({host}))
+            policy = replace(policy, allowed=frozenset({host}), cleartext=Cleartext.ALLOWED)
             here = url.replace("https://worker.example", server.origin)
             answer = fetch(here, policy, **kwargs)
             return replace(answer, url=answer.url.replace(server.origin, "https://worker.example"))

@@ -82,6 +82,7 @@ def row_of_servers(
     shared: dict[str, Any] = {
         "UAMP_ENVELOPES_PER_MINUTE": "100000",
         "UAMP_REMOTE_ALLOW_HOSTS": "127.0.0.1:*",
+        "UAMP_PEER_LOOPBACK_HTTP": "1",
     }
     rpc: dict[str, Any] = {"UAMP_GRPC_ADDRESS": f"127.0.0.1:{services.free_port()}"}
     here = {"keys": [key.jwk() for key in own_names.own_keys(SERVER)]}

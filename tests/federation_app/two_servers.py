@@ -91,6 +91,7 @@ def other_server(here: ServerAddress, folder: Path, **variables: str) -> Iterato
         "UAMP_FEDERATION_HOST": "other.example",
         "UAMP_ENVELOPES_PER_MINUTE": "100000",
         "UAMP_REMOTE_ALLOW_HOSTS": "127.0.0.1:*",
+        "UAMP_PEER_LOOPBACK_HTTP": "1",
         **variables,
     }
     with running_product(folder, **names) as product:

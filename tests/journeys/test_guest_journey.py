@@ -37,7 +37,10 @@ class Servers(NamedTuple):
 
 @pytest.fixture(scope="module")
 def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
-    allowed: dict[str, Any] = {"UAMP_REMOTE_ALLOW_HOSTS": "127.0.0.1:*"}
+    allowed: dict[str, Any] = {
+        "UAMP_REMOTE_ALLOW_HOSTS": "127.0.0.1:*",
+        "UAMP_PEER_LOOPBACK_HTTP": "1",
+    }
     with (
         running_product(
             tmp_path_factory.mktemp("home"), UAMP_FEDERATION_HOST=HOME, **allowed

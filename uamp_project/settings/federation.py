@@ -22,6 +22,17 @@ UAMP_ENVELOPE_SORTED_JSON = switch("UAMP_ENVELOPE_SORTED_JSON", "1")
 # which happens later.
 os.environ.setdefault("GRPC_SSL_CIPHER_SUITES", "ECDHE-PSK-CHACHA20-POLY1305")
 
+# Where `serve` also listens for peers with TLS, as [HOST:]PORT; empty: nowhere.
+UAMP_PEERS_ADDRESS = string("UAMP_PEERS_ADDRESS")
+# The certificate and key of that address and of `peers`, as PEM files. Without them, the server
+# makes its own in DATA_DIR/peers.
+UAMP_PEERS_CERTIFICATE = string("UAMP_PEERS_CERTIFICATE")
+UAMP_PEERS_KEY = string("UAMP_PEERS_KEY")
+# Certificates, as a PEM file, that peers may have besides those of public authorities.
+UAMP_PEER_CA_FILE = string("UAMP_PEER_CA_FILE")
+# Whether peers in UAMP_REMOTE_ALLOW_HOSTS may be at http:// on a loopback address.
+UAMP_PEER_LOOPBACK_HTTP = switch("UAMP_PEER_LOOPBACK_HTTP", "0")
+
 # The header in which the proxies of UAMP_TRUSTED_PROXIES name the host in a client's certificate.
 UAMP_CLIENT_CERTIFICATE_HEADER = string("UAMP_CLIENT_CERTIFICATE_HEADER")
 

@@ -6,13 +6,13 @@ import asyncio
 import ipaddress
 from typing import TYPE_CHECKING, Any, Final, Self
 
-import certifi
 import grpc
 
 from agents_app.outbound.look_ups import look_up_async
 from agents_app.outbound.rules import Unreachable, check_addresses
 from federation_app.envelope.errors import EnvelopeError
 from federation_app.envelope.limits import load
+from federation_app.peers.connections import roots
 from federation_app.remote_agents.answers import PeerRefusal, refusal_of
 from federation_app.remote_agents.transports.connection import (
     RECORD_BYTES,
@@ -117,8 +117,7 @@ async def _channel(target: Target) -> Any:
     ]
     if target.url.scheme == "http":
         return grpc.aio.insecure_channel(place, options=options)
-    with open(certifi.where(), "rb") as roots:  # noqa: PTH123, ASYNC230 a file of the package
-        credentials = grpc.ssl_channel_credentials(roots.read())
+    credentials = grpc.ssl_channel_credentials(roots().encode())
     return grpc.aio.secure_channel(place, credentials, options=options)
 
 
