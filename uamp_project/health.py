@@ -52,6 +52,7 @@ class _Readiness:
     is_migrated: bool = False
 
 
+_parts: Final[dict[str, Callable[[], bool]]] = {}
 _states: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, _Readiness] = (
     weakref.WeakKeyDictionary()
 )
@@ -69,7 +70,8 @@ async def healthz(_: HttpRequest) -> JsonResponse:
 async def readyz(_: HttpRequest) -> JsonResponse:
     """Return 200, or 503 with `reasons`: `draining`, `database`, `migrations`, `files`, `layer`.
 
-    Results are cached for ANSWER_SECONDS; draining is reported at once.
+    `peers`: the ports of peers are not open. Results are cached for ANSWER_SECONDS; `draining` and
+    `peers` are reported at once.
     """
     loop = asyncio.get_running_loop()
     state = _states.setdefault(loop, _Readiness())
@@ -77,10 +79,16 @@ async def readyz(_: HttpRequest) -> JsonResponse:
         if loop.time() - state.at >= ANSWER_SECONDS:
             answers = await asyncio.gather(_ask(_database), _ask(_files), _ask(_layer))
             state.reasons, state.at = [reason for reason in answers if reason], loop.time()
-    reasons = [*([] if lifespan.is_ready() else ["draining"]), *state.reasons]
+    parts = [reason for reason, is_ready in _parts.items() if not is_ready()]
+    reasons = [*([] if lifespan.is_ready() else ["draining"]), *parts, *state.reasons]
     if reasons:
         return JsonResponse({"status": "unready", "reasons": reasons}, status=503)
     return JsonResponse({"status": "ready"})
+
+
+def also_requires(reason: str, is_ready: Callable[[], bool]) -> None:
+    """Report this process as unready, with a reason, while another part of it is not ready."""
+    _parts[reason] = is_ready
 
 
 PROBES: Final[dict[str, Callable[[HttpRequest], Awaitable[HttpResponseBase]]]] = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 from pathlib import Path
-from typing import Final
+from typing import ClassVar, Final
 
 import grpc
 from django.conf import settings
@@ -27,7 +27,13 @@ _PING_MS: Final = 10_000
 
 
 class EnvelopeServer:
-    """A gRPC server that runs in its process's event loop; one per process."""
+    """A gRPC server that runs in its process's event loop; one per process.
+
+    `peers_certificate` are the files of the certificate and the key with which the process serves
+    peers. They count at other addresses than loopback without files of their own.
+    """
+
+    peers_certificate: ClassVar[tuple[str, str] | None] = None
 
     def __init__(self, address: str) -> None:
         streams = settings.UAMP_GRPC_STREAMS
@@ -62,6 +68,9 @@ class EnvelopeServer:
     def _listen(self, address: str) -> int:
         """Listen, with TLS unless on a loopback address (envelope §6.1)."""
         certificate, key = settings.UAMP_GRPC_CERTIFICATE, settings.UAMP_GRPC_KEY
+        is_loopback = _is_loopback(address)
+        if not certificate and not key and not is_loopback and self.peers_certificate is not None:
+            certificate, key = self.peers_certificate
         if certificate and key:
             pair = (Path(key).read_bytes(), Path(certificate).read_bytes())
             authorities = settings.UAMP_GRPC_CLIENT_CA
@@ -70,7 +79,7 @@ class EnvelopeServer:
                 [pair], roots, require_client_auth=roots is not None
             )
             return self._server.add_secure_port(address, credentials)
-        if not _is_loopback(address):
+        if not is_loopback:
             raise ImproperlyConfigured(
                 f"UAMP_GRPC_ADDRESS={address} needs UAMP_GRPC_CERTIFICATE and UAMP_GRPC_KEY:"
                 " envelopes are not sent without TLS."

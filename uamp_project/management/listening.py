@@ -14,8 +14,14 @@ PORT_LIMIT: Final = 65535
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Add --host, --port and --no-worker."""
+    """Add --host, --port, --peers and --no-worker."""
     add_address_arguments(parser)
+    parser.add_argument(
+        "--peers",
+        metavar="[HOST:]PORT",
+        help="also serve peers there with TLS 1.3, HTTP/2 and HTTP/3, as `peers` does"
+        " (UAMP_PEERS_ADDRESS)",
+    )
     parser.add_argument("--no-worker", action="store_true", help="start no Celery workers")
 
 

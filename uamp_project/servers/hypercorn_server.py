@@ -7,6 +7,7 @@ which a test pins to its version.
 from __future__ import annotations
 
 import asyncio
+import logging
 import signal
 import ssl
 from typing import TYPE_CHECKING, Any, Final
@@ -31,6 +32,66 @@ _h2_events: Final[Any] = H2Protocol._handle_events  # noqa: SLF001 the method to
 _h3_handle: Final[Any] = H3Protocol.handle
 
 
+class PeerPorts:
+    """The ports of peers beside another server in its process: TCP with TLS 1.3, and QUIC.
+
+    The other server starts and ends the application; `failed` is called if the ports end before
+    `stop`.
+    """
+
+    def __init__(
+        self, application: Any, config: Config, failed: Callable[[BaseException], object]
+    ) -> None:
+        self._application, self._config, self._failed = application, config, failed
+        self._listens, self._ends = asyncio.Event(), asyncio.Event()
+        self._serving: asyncio.Task[None] | None = None
+
+    @property
+    def is_listening(self) -> bool:
+        """Whether the ports accept connections."""
+        return self._serving is not None and self._listens.is_set() and not self._serving.done()
+
+    async def start(self) -> None:
+        """Return once the ports accept connections; raises OSError if they cannot."""
+        serving = asyncio.ensure_future(
+            serve_until(self._without_lifespan, self._config, self._until_stopped)
+        )
+        self._serving = serving
+        listens = asyncio.ensure_future(self._listens.wait())
+        await asyncio.wait({serving, listens}, return_when=asyncio.FIRST_COMPLETED)
+        listens.cancel()
+        if serving.done():
+            serving.result()
+        serving.add_done_callback(self._ended)
+
+    async def stop(self) -> None:
+        """Accept nothing more, and wait until the connections have closed, or their time is up."""
+        self._ends.set()
+        if self._serving is None:
+            return
+        _, late = await asyncio.wait({self._serving}, timeout=2 * _GRACE_SECONDS)
+        for serving in late:
+            serving.cancel()
+            await asyncio.wait({serving}, timeout=_GRACE_SECONDS)
+
+    def _ended(self, serving: asyncio.Task[None]) -> None:
+        if not self._ends.is_set() and not serving.cancelled():
+            self._failed(serving.exception() or RuntimeError("Hypercorn ended"))
+
+    async def _until_stopped(self) -> None:
+        # Hypercorn waits for this once it listens.
+        self._listens.set()
+        await self._ends.wait()
+
+    async def _without_lifespan(self, scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] != "lifespan":
+            await self._application(scope, receive, send)
+            return
+        for _ in range(2):
+            message = await receive()
+            await send({"type": f"{message['type']}.complete"})
+
+
 class StrictConfig(Config):
     """Settings of Hypercorn with which no port accepts TLS 1.2 (envelope §6.1)."""
 
@@ -52,6 +113,8 @@ def configured(address: str, *, certificate: str, key: str) -> StrictConfig:
     config.websocket_max_message_size = _EVENT_BYTES
     config.graceful_timeout = _GRACE_SECONDS
     config.include_server_header = False
+    # Its own handler would bypass the format and the redaction of the server's log.
+    config.errorlog = logging.getLogger("hypercorn.error")
     return config
 
 

@@ -17,12 +17,13 @@ from django.core.files.storage import default_storage
 from django.core.management.base import BaseCommand, CommandError
 from django.db.migrations.recorder import MigrationRecorder
 
+from federation_app.peers import own_certificate
 from uamp_project.backup.archive import write_archive
 from uamp_project.backup.dumps import DumpError, dump_database
 from uamp_project.management.migrated import require_migrations
 
 CONTENT: Final = "content"
-DATA_FILES = (CONTENT, "signing_keys", "secret_key", "demo.json")
+DATA_FILES = (CONTENT, "signing_keys", own_certificate.FOLDER, "secret_key", "demo.json")
 """The parts of DATA_DIR in a backup, besides the database; everything else is recreated."""
 
 

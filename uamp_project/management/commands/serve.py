@@ -1,10 +1,12 @@
 """`manage.py serve`: the whole server in one command."""
 
+from __future__ import annotations
+
 import asyncio
 import os
-from argparse import ArgumentParser
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from channels.layers import get_channel_layer
 from django.conf import settings
@@ -20,12 +22,29 @@ from uamp_project.embedded.worker import WorkerSupervisor, queues_with_work
 from uamp_project.first_start.token import setup_path
 from uamp_project.management.listening import add_arguments, port_of
 from uamp_project.management.migrated import require_migrations
+from uamp_project.management.serving_peers import (
+    PeersEndpoint,
+    open_ports,
+    peers_address,
+    require_hypercorn,
+    settings_pair,
+)
 from uamp_project.management.stored_keys import require_readable_keys
 from uamp_project.servers.process_end import end_within
 
+if TYPE_CHECKING:
+    from argparse import ArgumentParser
+    from collections.abc import Awaitable, Callable
+
+    from uamp_project.servers.hypercorn_server import PeerPorts
+
 
 class Command(BaseCommand):
-    """Serves HTTP and WebSocket with Daphne, and supervises a Celery worker for each queue."""
+    """Serves HTTP and WebSocket with Daphne, and supervises a Celery worker for each queue.
+
+    Peers have ports of their own on request, in this process: only the hub of the embedded channel
+    layer receives the events of chats.
+    """
 
     help = (
         "Serve everything in one command: HTTP and WebSocket here, long tools and webhooks in"
@@ -40,7 +59,9 @@ class Command(BaseCommand):
 
     def handle(self, *_: Any, **options: Any) -> None:
         """Serve until SIGTERM or Ctrl-C; another Ctrl-C stops waiting for running answers."""
-        port = port_of(options)
+        port, address = port_of(options), peers_address(options)
+        if address:
+            require_hypercorn()
         require_migrations()
         require_readable_keys()
         self._notes = self._who_uses_models()
@@ -48,6 +69,7 @@ class Command(BaseCommand):
         # This thread would hold its connection without using it.
         connections.close_all()
         prepare_folders()
+        peers = PeersEndpoint(address, settings_pair(self.stdout.write)) if address else None
         os.environ["UAMP_LAYER_ROLE"] = "hub"
         try:
             # The layer listens before the workers start, so that no message is lost in between.
@@ -60,7 +82,7 @@ class Command(BaseCommand):
         for worker in workers:
             worker.start()
         try:
-            self._serve(options["host"], port)
+            self._serve(options["host"], port, peers)
         finally:
             end_within()
             # Each takes up to several seconds to end.
@@ -69,7 +91,7 @@ class Command(BaseCommand):
             if isinstance(layer, EmbeddedChannelLayer):
                 layer.close()
 
-    def _serve(self, host: str, port: int) -> None:
+    def _serve(self, host: str, port: int, peers: PeersEndpoint | None) -> None:
         # The import installs the process's event loop, which other commands do not want.
         from sessions_app import lifespan  # noqa: PLC0415 as above
         from sessions_app.access import rates  # noqa: PLC0415 as above
@@ -79,24 +101,28 @@ class Command(BaseCommand):
             BackpressureServer,
         )
 
-        failures: list[BaseException] = []
+        failures: list[str] = []
 
         def ready(bound: int) -> None:
-            self._starting = asyncio.ensure_future(startup())
+            self._starting = asyncio.ensure_future(self._begin(startup, ports, peers))
             self._starting.add_done_callback(started)
             self._greet(host, bound)
 
         def started(starting: asyncio.Future[None]) -> None:
             if not starting.cancelled() and (error := starting.exception()) is not None:
-                failures.append(error)
-                server.stop()  # type: ignore[no-untyped-call]  # Daphne has no types
+                fail(f"the server did not start: {error}")
 
+        def fail(reason: str) -> None:
+            failures.append(reason)
+            server.stop()  # type: ignore[no-untyped-call]  # Daphne has no types
+
+        ports = None if peers is None else open_ports(application, peers, fail)
         server = BackpressureServer(
             application,
             host=host,
             port=port,
             drain=lifespan.drain,
-            finish=shutdown,
+            finish=partial(_end, ports, shutdown),
             ready=ready,
             body_bytes_max=bodies.largest_body(),
             refuse_body=bodies.refuse_body,
@@ -108,8 +134,27 @@ class Command(BaseCommand):
         server.run()
         if server.failure:
             raise CommandError(f"cannot listen on {host} port {port}: {server.failure}")
-        for error in failures:
-            raise CommandError(f"the server did not start: {error}")
+        for reason in failures:
+            raise CommandError(reason)
+
+    async def _begin(
+        self,
+        startup: Callable[[], Awaitable[None]],
+        ports: PeerPorts | None,
+        peers: PeersEndpoint | None,
+    ) -> None:
+        """Start the process, and open its ports for peers."""
+        await startup()
+        if ports is None or peers is None:
+            return
+        try:
+            await ports.start()
+        except OSError as error:
+            raise CommandError(
+                f"cannot listen on {peers.address} for peers: {error.strerror or error}"
+            ) from error
+        self.stdout.write(f"Peers: https://{peers.address}, TCP and UDP.\n")
+        self.stdout.flush()
 
     def _who_uses_models(self) -> list[str]:
         """Return a line for each public agent whose model the operator pays for."""
@@ -135,3 +180,10 @@ class Command(BaseCommand):
             self.stdout.write(line)
         self.stdout.write("Ctrl-C stops it.\n")
         self.stdout.flush()
+
+
+async def _end(ports: PeerPorts | None, shutdown: Callable[[], Awaitable[None]]) -> None:
+    """Close the ports for peers, and end the process."""
+    if ports is not None:
+        await ports.stop()
+    await shutdown()

@@ -58,6 +58,7 @@ class Command(BaseCommand):
         # The demo created a channel layer that is not a hub, and this process would keep it.
         arguments = ["serve", "--host", host, "--port", str(port)]
         arguments += ["--no-worker"] if options["no_worker"] else []
+        arguments += [] if options["peers"] is None else ["--peers", options["peers"]]
         os.execv(sys.executable, [sys.executable, *_program(), *arguments])  # noqa: S606 ourselves
 
     def _say(self, text: str) -> None:
