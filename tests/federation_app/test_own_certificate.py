@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import stat
 import threading
 from datetime import UTC, datetime, timedelta
@@ -39,7 +40,11 @@ def stored(folder: Path) -> x509.Certificate:
 
 
 def test_it_has_the_names_of_the_server_and_is_made_once(folder: Path) -> None:
-    files = own_certificate.prepare()
+    before = os.umask(0)
+    try:
+        files = own_certificate.prepare()
+    finally:
+        os.umask(before)
     assert (files.certificate, files.key) == (folder / "certificate.pem", folder / "key.pem")
     certificate = stored(folder)
     assert files.fingerprint == certificate.fingerprint(SHA256()).hex(":").upper()

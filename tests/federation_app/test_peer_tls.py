@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import ssl
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,19 +15,23 @@ from agents_app.outbound import guard
 from agents_app.outbound.rules import Unreachable, check_addresses
 from agents_app.providers.addresses import guarded_connector
 from agents_app.remote.addresses import policy, target_of
+from agents_app.remote.models import called_of
 from agents_app.remote.rules import problems_of
+from agents_app.selectors import get_spec
 from federation_app.envelope.errors import EnvelopeError
 from federation_app.envelope.names.identity import read_identity
 from federation_app.peers import connections, documents
 from federation_app.remote_agents.transports import rpc
 from federation_app.remote_agents.transports.connection import ConnectionLost
+from tests.agents_app.remote.remote_agents import remote_agent
 from tests.agents_app.web_server import WebServer, web_server, write_certificate
 from uamp_project import checks, deployment_checks
+from upp import UPPError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
+ROOT = Path(__file__).parents[2]
 PEER = "did:web:peer.example"
 
 
@@ -125,6 +131,27 @@ def test_a_peer_on_loopback_needs_tls_unless_a_setting_says_otherwise(
     settings.UAMP_REMOTE_ALLOW_HOSTS = []
     with pytest.raises(Unreachable):
         target_of(url, is_peer=True)
+
+
+def test_each_address_of_a_peer_is_checked_as_one() -> None:
+    sources = {path: path.read_text() for path in (ROOT / "federation_app").rglob("*.py")}
+    calls = [
+        (path.name, call[0])
+        for path, source in sources.items()
+        for call in re.finditer(r"\b(?:remote_policy|policy|target_of)\([^)]*\)", source)
+    ]
+    assert len(calls) > 5
+    assert [call for call in calls if "is_peer=True" not in call[1]] == []
+
+
+@pytest.mark.django_db
+def test_an_agent_of_a_peer_on_loopback_is_not_called_without_tls(settings: Any) -> None:
+    settings.UAMP_REMOTE_ALLOW_HOSTS = ["127.0.0.1:*"]
+    row = remote_agent("http://127.0.0.1:9", protocol="envelope_grpc", model=PEER)
+    assert called_of(get_spec(row.pk), response_id="resp_1", servers=0).target.is_loopback
+    settings.UAMP_PEER_LOOPBACK_HTTP = False
+    with pytest.raises(UPPError, match="may not be called"):
+        called_of(get_spec(row.pk), response_id="resp_1", servers=0)
 
 
 @pytest.mark.parametrize(
