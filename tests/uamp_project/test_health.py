@@ -23,6 +23,18 @@ def test_a_server_that_has_everything_is_ready(server: ServerAddress) -> None:
     assert (ready.status_code, ready.json()) == (200, {"status": "ready"})
 
 
+def test_a_server_is_not_ready_while_another_part_of_it_is_not(
+    server: ServerAddress, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The ports for peers of `serve`."""
+    monkeypatch.setattr(health, "_parts", {})
+    states = [False, True]
+    health.also_requires("peers", lambda: states.pop(0))
+    answers = [httpx.get(f"{server.http}/readyz") for _ in range(2)]
+    assert [answer.status_code for answer in answers] == [503, 200]
+    assert answers[0].json()["reasons"] == ["peers"]
+
+
 def test_a_probe_by_address_is_answered(server: ServerAddress) -> None:
     """An orchestrator asks the address of a container, which is not in ALLOWED_HOSTS."""
     host = {"Host": "10.1.2.3:8000"}
