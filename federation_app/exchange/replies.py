@@ -13,6 +13,7 @@ from federation_app.envelope.limits import ENVELOPE_BYTES
 from federation_app.envelope.members.reading import Intent
 from federation_app.envelope.members.writing import new_envelope
 from federation_app.envelope.streams.deltas import DIGEST_TYPE, PAYMENT_STAGE
+from federation_app.exchange.chain_payments import offered
 from federation_app.models import ReceivedEnvelope
 from sessions_app import database
 from uamp.signatures import text_sha256
@@ -51,7 +52,7 @@ async def demand_members(
     peer: Peer, stream: EnvelopeStream, event: ev.PaymentRequired
 ) -> dict[str, object]:
     """Return the payload of the `progress` that demands a payment, with a signed `propose`."""
-    text = msgspec.json.encode(event.requirements).decode()
+    text = msgspec.json.encode(offered(event.requirements)).decode()
     envelope = await database.run(
         partial(_signed, peer, stream, Intent.PROPOSE, text, type_=PAYMENT_TYPE)
     )

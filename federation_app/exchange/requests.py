@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
@@ -10,12 +10,15 @@ from federation_app.envelope.errors import EnvelopeCode, EnvelopeError, malforme
 from federation_app.envelope.limits import load
 from federation_app.envelope.members.reading import Intent
 from federation_app.envelope.streams.deltas import MAX_SEQUENCE, ack_of
+from federation_app.exchange.chain_payments import ON_CHAIN
 from uamp import events as ev
 
 if TYPE_CHECKING:
     from federation_app.envelope.members.reading import EnvelopeBody
     from federation_app.exchange.admission import Admitted
     from federation_app.models import EnvelopeStream
+
+PROOF_BYTES: Final = 16 * 1024
 
 
 def check_receiver(admitted: Admitted, stream: EnvelopeStream) -> None:
@@ -59,8 +62,9 @@ def chat_of(admitted: Admitted) -> str:
 def payment_of(admitted: Admitted) -> ev.Payment | None:
     """Return the payment in a `confirm`; raises EnvelopeError for an invalid one.
 
-    It is a payment token. A peer cannot spend the balance of its account, because the person whose
-    account it is agrees to prices beforehand, and to nothing else.
+    It is a payment token, or a payment on a chain whose x402 document is the `proof`. A peer cannot
+    spend the balance of its account, because the person whose account it is agrees to prices
+    beforehand, and to nothing else.
     """
     if admitted.envelope.intent is not Intent.CONFIRM:
         return None
@@ -68,9 +72,18 @@ def payment_of(admitted: Admitted) -> ev.Payment | None:
         payment = msgspec.convert(_members_of(admitted.envelope.body).get("payment"), ev.Payment)
     except msgspec.ValidationError as error:
         raise malformed(f"A confirm has a payment: {error}.", detail="payment") from None
-    if payment.scheme != "token":
+    if payment.scheme == ON_CHAIN:
+        proof = payment.proof
+        if not isinstance(proof, dict) or len(msgspec.json.encode(proof)) > PROOF_BYTES:
+            raise malformed(
+                f"The proof of a payment is an x402 payment of at most {PROOF_BYTES} bytes.",
+                detail="payment",
+            )
+    elif payment.scheme != "token":
         raise EnvelopeError(
-            EnvelopeCode.UNAUTHORIZED, "Pay with a payment token.", detail="payment"
+            EnvelopeCode.UNAUTHORIZED,
+            f"Pay with a payment token, or with the scheme {ON_CHAIN}.",
+            detail="payment",
         )
     return payment
 

@@ -9,9 +9,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 import uamp
+from federation_app.exchange.chain_payments import CREDITED, ON_CHAIN, taken
 from sessions_app import database
-from sessions_app.billing.demands import demands_below, payable
+from sessions_app.billing.demands import demands_below, payable, payable_demands
 from sessions_app.connection.defaults import Defaults
+from sessions_app.connection.rate_limit import check_rate
 from sessions_app.process import registry
 from sessions_app.transports.followed_response import SERVER_EVENTS, FollowedResponse, received
 from sessions_app.transports.http_exchange import HEARTBEAT_SECONDS, HttpExchange
@@ -143,14 +145,28 @@ class PeerTurn:
         """Pay for the response or for work that it delegated, which waits for it.
 
         Raises RemoteProtocolError payment_not_due if it does not wait, and payment_required for a
-        payment that is refused, in which case it keeps waiting.
+        payment that is refused, in which case it keeps waiting. A payment on a chain that is
+        settled when the response has ended pays for another answer of its agent.
         """
-        unpaid = self.response_id
-        if self._session is not None:
-            waiting = await database.run(payable, self._session, self.response_id)
-            unpaid = waiting[0].response_id if waiting else unpaid
+        waiting = (
+            []
+            if self._session is None
+            else await database.run(payable_demands, self._session, self.response_id)
+        )
+        unpaid = waiting[0].response_id if waiting else self.response_id
+        is_on_chain = payment.scheme == ON_CHAIN
+        if is_on_chain:
+            principal = self._connection.principal
+            await check_rate(self._connection, principal, "payments", self.session_id)
+            demand = next(iter(waiting), None)
+            payment = await taken(payment, demand, peer=principal.key)
         submit = ev.PaymentSubmit(session_id=self.session_id, response_id=unpaid, payment=payment)
-        await self._take(submit)
+        try:
+            await self._take(submit)
+        except RemoteProtocolError as error:
+            if is_on_chain and error.code == ErrorCode.PAYMENT_NOT_DUE:
+                raise RemoteProtocolError(error.code, CREDITED) from None
+            raise
         for frame in self._connection.outgoing.take_replies():
             event = SERVER_EVENTS.decode(frame.text)
             if isinstance(event, ev.PaymentError):

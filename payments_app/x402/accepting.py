@@ -14,14 +14,14 @@ from payments_app.money import InvalidAmount, Money
 from payments_app.services import ReceiptConflict
 from payments_app.tokens import lookup as token_lookup
 from payments_app.x402 import exact, offers
-from payments_app.x402.headers import BadHeader, Offered, offered, token_beside
+from payments_app.x402.headers import BadHeader, Offered, offer_in, offered, token_beside
 from payments_app.x402.refusal import PaymentNotTaken
 from uamp.amounts import format_amount
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["Accepted", "PaymentNotTaken", "accept"]
+__all__ = ["Accepted", "PaymentNotTaken", "accept", "accept_from_peer"]
 
 _INTEGER: Final = re.compile(r"[0-9]{1,18}", re.ASCII)
 
@@ -68,17 +68,27 @@ def accept(
         case "token":
             return _token(offer, requirement)
         case "exact":
-            try:
-                token = secret or token_beside(headers)
-                sender = exact.Sender(user_id=user_id, visitor=visitor, secret=token)
-                return _exact(offer, requirement, sender)
-            except token_lookup.TokenRefused as error:
-                raise PaymentNotTaken(error.code, str(error)) from error
-            except (ReceiptConflict, InvalidAmount) as error:
-                raise PaymentNotTaken(
-                    "token_invalid", f"The payment is invalid: {error}"
-                ) from error
+            token = secret or token_beside(headers)
+            sender = exact.Sender(user_id=user_id, visitor=visitor, secret=token)
+            return _exact(offer, requirement, sender)
     raise PaymentNotTaken("payment_failed", "Pay with the scheme token or exact.")
+
+
+def accept_from_peer(
+    document: Mapping[str, Any], requirement: Mapping[str, Any], *, peer: str
+) -> Accepted:
+    """Take the payment on a chain, an x402 document, that a peer server signed and sent.
+
+    The peer may send it again, for what it left over. Raises PaymentNotTaken. Called outside a
+    transaction, like `accept`.
+    """
+    try:
+        offer = offer_in(document)
+    except BadHeader as error:
+        raise PaymentNotTaken("token_invalid", str(error)) from error
+    if offer.scheme != "exact":
+        raise PaymentNotTaken("payment_failed", "The payment is not of the scheme exact.")
+    return _exact(offer, requirement, exact.Sender(peer=peer))
 
 
 def _token(offer: Offered, requirement: Mapping[str, Any]) -> Accepted:
@@ -171,8 +181,13 @@ def _check_amount(value: object, due: Money, *, in_units: bool) -> None:
 
 
 def _exact(offer: Offered, requirement: Mapping[str, Any], sender: exact.Sender) -> Accepted:
-    paid = exact.take(offer, requirement, sender)
-    token = token_lookup.by_id(paid.token_id, agent=requirement["agent"])
+    try:
+        paid = exact.take(offer, requirement, sender)
+        token = token_lookup.by_id(paid.token_id, agent=requirement["agent"])
+    except token_lookup.TokenRefused as error:
+        raise PaymentNotTaken(error.code, str(error)) from error
+    except (ReceiptConflict, InvalidAmount) as error:
+        raise PaymentNotTaken("token_invalid", f"The payment is invalid: {error}") from error
     if token.available < offers.demanded(requirement):
         raise PaymentNotTaken(exact.PAYMENT_USED, "This payment was used up. Sign a new one.")
     answer: dict[str, Any] = {

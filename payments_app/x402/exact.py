@@ -6,9 +6,10 @@ before it is settled. An answer that is late, duplicated, lost, or a 500 after t
 leaves the receipt `submitted`; sending the same payment again queries the outcome.
 
 A payment belongs to its first sender, because anyone can read it on the chain and repeat it. Until
-it is taken, that is the signed-in person, or the visitor from the same address with the same
-document. A credited payment is taken once. After that it is accepted only from the person who first
-sent it, or together with the secret of its token, which the first response carries.
+it is taken, that is the signed-in person, the peer server, or the visitor from the same address
+with the same document. A credited payment is taken once. After that it is accepted only from the
+person or the peer that first sent it, or together with the secret of its token, which the first
+response carries.
 """
 
 from __future__ import annotations
@@ -68,12 +69,13 @@ class Paid:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sender:
-    """The sender of a payment: a signed-in person, or a visitor identified by address.
+    """The sender of a payment: a signed-in person, a peer, or a visitor identified by address.
 
-    `secret` is the one sent along with the payment.
+    `peer` names a server that signed the request. `secret` is the one sent along with the payment.
     """
 
     user_id: int | None = None
+    peer: str = ""
     visitor: str = ""
     secret: str = field(default="", repr=False)
 
@@ -92,7 +94,7 @@ class _Payment:
     amount: Money
     agent: str
     sender: Sender
-    # Identifies the visitor who sent this document; None for a person.
+    # Identifies the visitor who sent this document; None for a person or a peer.
     visitor: str | None
 
     @property
@@ -162,6 +164,8 @@ def _is_senders(payment: _Payment, receipt: Receipt) -> bool:
     sender = payment.sender
     if sender.user_id is not None and receipt.payload.get("user") == sender.user_id:
         return True
+    if sender.peer and receipt.payload.get("peer") == sender.peer:
+        return True
     if not sender.secret:
         return False
     try:
@@ -220,7 +224,7 @@ def _read(offer: Offered, requirement: Mapping[str, Any], sender: Sender) -> _Pa
         amount=offers.from_chain(atomic, demanded.asset),
         agent=str(requirement["agent"]),
         sender=sender,
-        visitor=_visitor(sender, offer) if sender.user_id is None else None,
+        visitor=None if sender.user_id is not None or sender.peer else _visitor(sender, offer),
     )
 
 
@@ -272,6 +276,7 @@ def _note(payment: _Payment) -> None:
             "sha256": payment.sha256,
             "payer": payment.payer,
             "user": payment.sender.user_id,
+            "peer": payment.sender.peer,
             "visitor": payment.visitor,
         },
     )

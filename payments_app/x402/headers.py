@@ -96,11 +96,14 @@ def _read(value: str, *, only_token: bool) -> Offered:
         raise BadHeader(f"The payment header cannot be read: {error.message}.") from error
     if not isinstance(document, dict):
         raise BadHeader("A payment must be a JSON object.")
-    return _of_document(document)
+    return offer_in(document)
 
 
-def _of_document(document: Mapping[str, Any]) -> Offered:
-    """Return a payment of version 2, whose scheme is in `accepted`, or of version 1."""
+def offer_in(document: Mapping[str, Any]) -> Offered:
+    """Return a payment of version 2, whose scheme is in `accepted`, or of version 1.
+
+    Raises BadHeader.
+    """
     accepted, payload = document.get("accepted"), document.get("payload")
     version = document.get("x402Version", 1 if accepted is None else 2)
     chosen = accepted if isinstance(accepted, dict) else document

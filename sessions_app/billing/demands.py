@@ -44,11 +44,16 @@ def demands_below(
     Payments are those that the session's person or visitor may make.
     """
     payments = [
-        required(row, row.response.agent.name)
-        for row in payable(session, response_id)
-        if row.response_id != response_id
+        demand
+        for demand in payable_demands(session, response_id)
+        if demand.response_id != response_id
     ]
     return [*delegated_questions(session.chat_id, response_id), *payments]
+
+
+def payable_demands(session: OpenSession, response_id: str) -> list[ev.PaymentRequired]:
+    """Return the demands for a response or its delegated work that a session may pay."""
+    return [required(row, row.response.agent.name) for row in payable(session, response_id)]
 
 
 def payable(session: OpenSession, response_id: str) -> list[PaymentRequest]:

@@ -8,8 +8,6 @@ its turn, and the request gets its reply.
 
 from __future__ import annotations
 
-import asyncio
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -19,6 +17,7 @@ from django.http import HttpRequest, HttpResponse
 from payments_app import x402
 from sessions_app import database, services
 from sessions_app.billing import payers
+from sessions_app.transports import payment_threads
 from uamp import ErrorCode, PaymentErrorCode, RemoteProtocolError
 
 if TYPE_CHECKING:
@@ -36,11 +35,6 @@ DemandBody: TypeAlias = "Callable[[Mapping[str, Any]], bytes]"
 
 Dialects add their own members and keep those of x402, which version 1 reads from the body.
 """
-
-
-# A facilitator may take long over a payment, while the requests of all clients need the event
-# loop's and the database's threads. Each thread here holds a pooled connection.
-_takers: Final = ThreadPoolExecutor(4, thread_name_prefix="payments")
 
 
 class HttpPayment:
@@ -99,8 +93,7 @@ class HttpPayment:
                 visitor=self._connection.principal.counted_as,
                 secret=self._secret,
             )
-            loop = asyncio.get_running_loop()
-            paid = await loop.run_in_executor(_takers, database.scoped, take)
+            paid = await payment_threads.run(take)
         except x402.PaymentNotTaken as error:
             raise self._demanded(body, str(error), error.code) from error
         if paid is None:
