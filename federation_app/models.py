@@ -74,6 +74,8 @@ class Peer(models.Model):
     # Whether envelopes between it and other such peers are passed on (`exchange.relay`). Those of a
     # hub's children are, too, if it is set for the hub.
     is_relayed = models.BooleanField(default=False, db_default=False)
+    # Whether its questions are refused without a capability token (`exchange.capabilities`).
+    asks_need_token = models.BooleanField(default=False, db_default=False)
     # When the next envelope of a shared chat may be posted, or when another process may try; and
     # how many attempts have failed since the last success (`guests.outgoing`).
     deliver_at = models.DateTimeField(default=timezone.now, db_default=Now())
@@ -118,6 +120,34 @@ class PeerKey(models.Model):
 
     def __str__(self) -> str:
         return self.kid
+
+
+class CapabilityToken(models.Model):
+    """A token that was issued to a peer: the claims, by the id in it, not the token."""
+
+    # The `jti`, a UUID.
+    id = models.CharField(primary_key=True, max_length=36)
+    peer = models.ForeignKey(Peer, models.CASCADE, related_name="+")
+    # The names of this server that it is for, and the intents that it covers.
+    audience = models.JSONField()
+    intents = models.JSONField()
+    created_at = models.DateTimeField(default=timezone.now)
+    expires_at = models.DateTimeField()
+    revoked_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        """The admin lists tokens newest first."""
+
+        indexes: ClassVar = [models.Index(fields=["-created_at", "-id"], name="capability_listing")]
+
+    def __str__(self) -> str:
+        return self.id
+
+    @property
+    def summary(self) -> str:
+        """The id and the claims, for the audit."""
+        intents, audience = ", ".join(self.intents), ", ".join(self.audience)
+        return f"{self.id} for {intents} to {audience} until {self.expires_at:%Y-%m-%d %H:%M} UTC"
 
 
 class EnvelopeStream(models.Model):

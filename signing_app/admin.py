@@ -81,8 +81,8 @@ class PublishedKeyAdmin(RecordAdmin, OperationsAdmin):
     ordering = ("-created_at", "kid")
     search_fields = ("kid__exact", "owner__exact")
     search_help_text = (
-        "The id of a key, or its owner: agent:<id>, receipts, log, tree, shares, cards or"
-        " federation."
+        "The id of a key, or its owner: agent:<id>, receipts, log, tree, shares, cards, federation"
+        " or capabilities."
     )
     fields = (
         "kid", "owner", "algorithm", "jwk", "created_at", "retired_at", "vouches_until",

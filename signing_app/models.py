@@ -19,8 +19,8 @@ class PublishedKey(models.Model):
     """
 
     kid = models.CharField(primary_key=True, max_length=16)
-    # `agent:<id>`, `receipts`, `log`, `tree`, `shares`, `cards`, `push` or `federation`: see
-    # `owner_keys`.
+    # `agent:<id>`, `receipts`, `log`, `tree`, `shares`, `cards`, `push`, `federation` or
+    # `capabilities`: see `owner_keys`.
     owner = models.CharField(max_length=60)
     algorithm = models.CharField(max_length=10)
     # The public half as a JSON Web Key (RFC 7517).

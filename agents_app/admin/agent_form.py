@@ -190,8 +190,9 @@ class AgentForm(_AgentForm):
         required=False,
         max_length=KEY_CHARS,
         widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
-        help_text="Key of the model or the remote agent. Stored encrypted and never shown again."
-        " Leave empty to keep the stored key, which is only sent to the same host.",
+        help_text="Key of the model or the remote agent, or the capability token of a peer. Stored"
+        " encrypted and never shown again. Leave empty to keep the stored key, which is only sent"
+        " to the same host.",
     )
     remove_key = forms.BooleanField(required=False, label="Delete the stored key")
     operator: User | AnonymousUser | None = None

@@ -63,8 +63,6 @@ def _problems_of_peer(values: Mapping[str, Any]) -> dict[str, str]:
         return problems
     if not str(values.get("model") or "").startswith(_DID):
         problems["model"] = f"Write the name of the agent that signs, as {_DID}host:agents:echo."
-    if values.get("key"):
-        problems["key"] = "An agent of a peer needs no key: this server signs its requests."
     return problems
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from django.contrib import admin
+from django.template.response import TemplateResponse
 
 from audit_app.admin.columns import linked, moment
 from audit_app.admin.operations import OperationsAdmin
 from audit_app.admin.records import RecordAdmin, RecordInline
+from federation_app.admin.capability_tokens import DEMAND, ISSUE, STOP_DEMANDING
 from federation_app.admin.new_peer import NewPeerForm, fetch_documents
 from federation_app.admin.peer_operations import (
     ADDRESS,
@@ -28,6 +30,9 @@ from federation_app.models import EnvelopeStream, Peer, PeerKey, ReceivedEnvelop
 
 if TYPE_CHECKING:
     from django.http import HttpRequest
+    from django.http.response import HttpResponseBase
+
+    from audit_app.admin.operations import Operation
 
 
 class PeerKeyInline(RecordInline):
@@ -43,7 +48,8 @@ class PeerAdmin(RecordAdmin, OperationsAdmin):
     """Servers that sign envelopes, and the people they act for."""
 
     operations = (
-        REFRESH, TRUST_CHILDREN, RELAY, STOP_RELAYING, LIMIT, ADDRESS, SUSPEND, RESUME, REVOKE,
+        REFRESH, TRUST_CHILDREN, RELAY, STOP_RELAYING, LIMIT, ADDRESS, ISSUE, DEMAND,
+        STOP_DEMANDING, SUSPEND, RESUME, REVOKE,
     )  # fmt: skip
     list_display = (
         "did", "name", "trust", linked("user"), "problem", moment("suspended_at"),
@@ -58,7 +64,7 @@ class PeerAdmin(RecordAdmin, OperationsAdmin):
         "problem", "failing_since", "suspended_at", "revoked_at", *LIMITS, "served_bytes",
         "served_since", "address",
         "documents_address", "deliver_at", "failures", "anchor", "unlisted_at", "hub",
-        "documents_read_at", "hub_expires_at", "is_relayed",
+        "documents_read_at", "hub_expires_at", "is_relayed", "asks_need_token",
     )  # fmt: skip
     inlines = (PeerKeyInline,)
 
@@ -95,6 +101,23 @@ class PeerAdmin(RecordAdmin, OperationsAdmin):
 
     def save_model(self, request: Any, obj: Any, form: Any, change: Any) -> None:
         """Do nothing, since the form has added the row."""
+
+    def finish_operation(
+        self, request: HttpRequest, operation: Operation, row: Any, data: dict[str, Any], done: str
+    ) -> HttpResponseBase:
+        """Display a new capability token, once: a message would store it in a cookie."""
+        if "secret" not in data:
+            return super().finish_operation(request, operation, row, data, done)
+        context = {
+            **self.admin_site.each_context(request),
+            "opts": self.opts,
+            "original": row,
+            "secret": data["secret"],
+            "title": "The new capability token",
+        }
+        return TemplateResponse(
+            request, "admin/federation_app/capabilitytoken/issued.html", context
+        )
 
 
 @admin.register(PeerKey)

@@ -24,6 +24,7 @@ from federation_app.envelope.names.identity import identity_at
 from federation_app.envelope.names.tokens import issuer_of, verify_token
 from federation_app.envelope.signatures.jws import read_compact
 from federation_app.envelope.signatures.signature import SIGNATURE_TYPE
+from federation_app.exchange import capabilities
 from federation_app.guests.contents import GUESTS_TYPE
 from federation_app.models import EnvelopeStream, ReceivedEnvelope
 from federation_app.peers import quotas, registry
@@ -165,8 +166,7 @@ def _check_rights(admitted: Admitted) -> None:
     if admitted.is_about_guests and admitted.agent:
         raise EnvelopeError(EnvelopeCode.UNAUTHORIZED, "Only servers can share chats.", detail="to")
     quotas.check_envelope(peer, body_bytes=body_bytes, size=admitted.size)
-    if envelope.cap_token:
-        _check_capability(envelope, admitted.receiver)
+    capabilities.check(envelope, receiver=admitted.receiver, peer=peer)
     _check_context(envelope, peer)
 
 
@@ -179,7 +179,7 @@ def bearer_of(token: str) -> Peer:
     peer = registry.find_peer(issuer)
     claims = verify_token(
         token,
-        audience=own_names.own_identity().did,
+        audiences={own_names.own_identity().did},
         now=timezone.now(),
         keys=registry.stored_keys(peer, ""),
     )
@@ -360,22 +360,6 @@ def _session_of(admitted: Admitted, chat_id: str) -> str:
             detail="reply_to",
         )
     return earlier.session_id
-
-
-def _check_capability(envelope: Envelope, receiver: str) -> None:
-    """Raise EnvelopeError unless a capability token is ours and names the envelope's sender."""
-    issuer = issuer_of(envelope.cap_token)
-    if issuer not in {receiver, own_names.own_identity().did}:
-        raise unauthenticated("The capability token is of another issuer.", detail="cap_token")
-    claims = verify_token(
-        envelope.cap_token,
-        audience=receiver,
-        now=timezone.now(),
-        keys=own_names.own_keys(issuer),
-    )
-    if claims.subject != envelope.sender:
-        raise unauthenticated("The capability token is another sender's.", detail="cap_token")
-    claims.check_scope(envelope.intent)
 
 
 def _check_context(envelope: Envelope, peer: Peer) -> None:

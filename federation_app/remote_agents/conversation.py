@@ -66,7 +66,11 @@ async def ask(question: PeerQuestion) -> AsyncGenerator[Event]:
     """Ask an agent of a peer (`agents_app.remote.protocols.peers.AskPeer`)."""
     try:
         signed = await with_keys(
-            questions.signed_question, question.receiver, question.text, hops=question.hops
+            questions.signed_question,
+            question.receiver,
+            question.text,
+            hops=question.hops,
+            token=question.token,
         )
     except EnvelopeError as error:
         raise uamp_error(error) from None

@@ -54,19 +54,21 @@ class SignedQuestion:
     raw: bytes
 
 
-def signed_question(receiver: str, text: str, *, hops: int) -> SignedQuestion:
-    """Return a signed `ask` for an agent of a peer.
+def signed_question(receiver: str, text: str, *, hops: int, token: str = "") -> SignedQuestion:
+    """Return a signed `ask` for an agent of a peer; `token` is a capability token of its server.
 
     Raises EnvelopeError unauthenticated if no trusted peer vouches for the receiver, and too_large
     if the text does not fit into an envelope.
     """
     own_identity, identity = own_names.own_identity(), read_identity(receiver)
     registry.keys_of_name(receiver, "")
-    members = {
+    members: dict[str, Any] = {
         "stream_id": f"ask-{uuid.uuid4()}",
         "delta_window": DEFAULT_WINDOW,
         "ext": {HOPS: hops},
     }
+    if token:
+        members["cap_token"] = token
     value = new_envelope(
         own_names.own_signer(own_identity.did),
         to=[receiver],

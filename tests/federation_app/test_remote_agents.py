@@ -383,6 +383,6 @@ def test_only_those_who_may_change_peers_make_agents_of_peers(alice: Person) -> 
     alice.user.user_permissions.add(Permission.objects.get(codename="change_peer_trust"))
     owner = User.objects.get(pk=alice.user.pk)
     with pytest.raises(ValidationError) as refused:
-        editing.make({**values, "model": "sage", "key": "secret"}, owner=owner)
+        editing.make({**values, "model": "sage", "key": "a token"}, owner=owner)
     assert set(refused.value.message_dict) == {"key", "model"}
     assert editing.make(values, owner=owner).protocol == "envelope"

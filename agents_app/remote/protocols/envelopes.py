@@ -46,6 +46,7 @@ class EnvelopeModel(EmittingModel):
             text=text,
             hops=self.called.hops,
             silent=self.called.silent,
+            token=self.called.key or "",
         )
         try:
             async with aclosing(ask_peer(question)) as events:

@@ -5,7 +5,7 @@ a question and yields UAMP events.
 """
 
 from collections.abc import AsyncGenerator, AsyncIterable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from agents_app.outbound.rules import Target
 from uamp.events import Event
@@ -17,7 +17,8 @@ class PeerQuestion:
     """A text for an agent of a peer.
 
     `receiver` is the DID of the agent, `target` the address of its server, and `hops` the number of
-    servers that have passed the question on, including this one. `silent` is in seconds.
+    servers that have passed the question on, including this one. `silent` is in seconds. `token` is
+    the capability token that the agent's server has issued, if any.
     """
 
     protocol: str
@@ -26,6 +27,7 @@ class PeerQuestion:
     text: str
     hops: int
     silent: float
+    token: str = field(default="", repr=False)
 
 
 AskPeer = Callable[[PeerQuestion], AsyncGenerator[Event]]

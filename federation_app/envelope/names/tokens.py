@@ -16,7 +16,7 @@ from federation_app.envelope.signatures.jws import read_compact, sign_compact, v
 from federation_app.envelope.signatures.keys import decode64
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
     from datetime import datetime
 
     from federation_app.envelope.signatures.keys import EnvelopeSigner, VerificationKey
@@ -29,11 +29,12 @@ LEEWAY_SECONDS: Final = 60
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TokenClaims:
-    """The claims of a valid token."""
+    """The claims of a valid token; `token_id` is "" without one."""
 
     issuer: str
     subject: str
     scopes: frozenset[str]
+    token_id: str = ""
 
     def check_scope(self, intent: str) -> None:
         """Raise EnvelopeError unauthorized if the token does not cover an intent."""
@@ -54,27 +55,37 @@ def issuer_of(token: str) -> str:
 
 
 def verify_token(
-    token: str, *, audience: str, now: datetime, keys: Iterable[VerificationKey]
+    token: str,
+    *,
+    audiences: Collection[str],
+    now: datetime,
+    keys: Iterable[VerificationKey],
+    types: Collection[str] = TOKEN_TYPES,
+    seconds: int = LIFETIME_SECONDS,
 ) -> TokenClaims:
     """Verify a token and return its claims; raises EnvelopeError unauthenticated.
 
-    A token may last at most an hour, and its issuer must own its key.
+    It is for one of `audiences` and lasts at most `seconds`, and its issuer must own its key.
     """
-    claims, jws = _claims(token), read_compact(token, types=TOKEN_TYPES)
+    claims, jws = _claims(token), read_compact(token, types=types)
     issuer, subject = claims.get("iss"), claims.get("sub")
     if not isinstance(issuer, str) or not isinstance(subject, str):
         raise unauthenticated("The token names no issuer or subject.", detail="token")
     issuer_keys = [key for key in keys if key.kid.partition("#")[0] == issuer]
     verified_by(jws, [decode64(jws.payload)], issuer_keys)
     claimed_audience = claims.get("aud")
-    if audience not in (
-        claimed_audience if isinstance(claimed_audience, list) else [claimed_audience]
-    ):
+    claimed = claimed_audience if isinstance(claimed_audience, list) else [claimed_audience]
+    if not any(name in claimed for name in audiences):
         raise unauthenticated("The token is for another server.", detail="aud")
-    _check_times(claims, now.timestamp())
-    scope = claims.get("scope", "")
+    _check_times(claims, now.timestamp(), seconds)
+    scope, token_id = claims.get("scope", ""), claims.get("jti", "")
     scopes = scope.split() if isinstance(scope, str) else ()
-    return TokenClaims(issuer=issuer, subject=subject, scopes=frozenset(scopes))
+    return TokenClaims(
+        issuer=issuer,
+        subject=subject,
+        scopes=frozenset(scopes),
+        token_id=token_id if isinstance(token_id, str) else "",
+    )
 
 
 def signed_token(
@@ -86,10 +97,11 @@ def signed_token(
     scope: str,
     now: datetime,
     seconds: int = 300,
+    token_id: str = "",
 ) -> str:
     """Return a token signed by this signer, for one server or for several."""
     at = int(now.timestamp())
-    claims = {
+    claims: dict[str, Any] = {
         "iss": issuer,
         "sub": subject,
         "aud": audience,
@@ -97,6 +109,8 @@ def signed_token(
         "iat": at,
         "exp": at + seconds,
     }
+    if token_id:
+        claims["jti"] = token_id
     payload = json.dumps(claims, separators=(",", ":")).encode()
     return sign_compact(payload, signer, type_=CAPABILITY_TYPE, detached=False)
 
@@ -114,13 +128,13 @@ def _claims(token: str) -> dict[str, Any]:
     return claims
 
 
-def _check_times(claims: dict[str, Any], now: float) -> None:
+def _check_times(claims: dict[str, Any], now: float, seconds: int) -> None:
     issued, expires, begins = (claims.get(name) for name in ("iat", "exp", "nbf"))
     times = (issued, expires, issued if begins is None else begins)
     if any(isinstance(moment, bool) or not isinstance(moment, int | float) for moment in times):
         raise unauthenticated("The token has no iat or exp.", detail="token")
     first, last, start = (float(moment) for moment in times if moment is not None)
-    if not 0 < last - first <= LIFETIME_SECONDS:
-        raise unauthenticated("The token lasts for more than an hour.", detail="exp")
+    if not 0 < last - first <= seconds:
+        raise unauthenticated("The token lasts for too long.", detail="exp")
     if max(first, start) > now + LEEWAY_SECONDS or last <= now - LEEWAY_SECONDS:
         raise unauthenticated("The token is not good now.", detail="exp")

@@ -23,7 +23,8 @@ class Command(BaseCommand):
         parser.add_argument(
             "owner",
             nargs="*",
-            help="agent:<id>, receipts, log, tree, shares, cards or federation; all without one",
+            help="agent:<id>, receipts, log, tree, shares, cards, federation or capabilities; all"
+            " without one",
         )
         parser.add_argument(
             "--unreadable",

@@ -173,15 +173,43 @@ def token(**changes: Any) -> str:
 
 
 def test_a_token_is_good_for_its_audience_and_scope() -> None:
-    claims = tokens.verify_token(token(), audience=WORKER, now=NOW, keys=keys_of(CLIENT))
+    claims = tokens.verify_token(token(), audiences={WORKER}, now=NOW, keys=keys_of(CLIENT))
     claims.check_scope("ask")
     assert refusal(claims.check_scope, "cancel") == "4.03"
     signed_token = tokens.signed_token(
         private_keys()[CLIENT], issuer=CLIENT, subject=WORKER, audience=CLIENT, scope="", now=NOW
     )
     assert tokens.issuer_of(signed_token) == CLIENT
-    again = tokens.verify_token(signed_token, audience=CLIENT, now=NOW, keys=keys_of(CLIENT))
-    assert again.subject == WORKER
+    again = tokens.verify_token(signed_token, audiences={CLIENT}, now=NOW, keys=keys_of(CLIENT))
+    assert (again.subject, again.token_id) == (WORKER, "")
+
+
+def test_a_token_of_a_type_has_an_id_and_a_lifetime() -> None:
+    """As a capability token does: one of several audiences, for longer than an hour."""
+    capability = tokens.signed_token(
+        private_keys()[CLIENT],
+        issuer=CLIENT,
+        subject=WORKER,
+        audience=[CLIENT, WORKER],
+        scope="uamp:ask",
+        now=NOW,
+        seconds=7200,
+        token_id="7",
+    )
+    rules: dict[str, Any] = {
+        "audiences": {WORKER, "did:web:far.example"},
+        "now": NOW,
+        "keys": keys_of(CLIENT),
+        "types": {tokens.CAPABILITY_TYPE},
+        "seconds": 7200,
+    }
+    assert tokens.verify_token(capability, **rules).token_id == "7"
+    assert refusal(tokens.verify_token, capability, **{**rules, "seconds": 7199}) == "4.01"
+    far = {**rules, "audiences": {"did:web:far.example"}}
+    assert refusal(tokens.verify_token, capability, **far) == "4.01"
+    assert refusal(tokens.verify_token, token(), **rules) == "4.01", "typ"
+    untyped = {**rules, "types": tokens.TOKEN_TYPES}
+    assert tokens.verify_token(token(jti=7), **untyped).token_id == ""
 
 
 @pytest.mark.parametrize(
@@ -205,6 +233,6 @@ def test_a_token_is_good_for_its_audience_and_scope() -> None:
 )
 def test_a_token_of_other_claims_is_refused(changes: dict[str, Any]) -> None:
     code = refusal(
-        tokens.verify_token, token(**changes), audience=WORKER, now=NOW, keys=keys_of(CLIENT)
+        tokens.verify_token, token(**changes), audiences={WORKER}, now=NOW, keys=keys_of(CLIENT)
     )
     assert code == "4.01"
