@@ -142,7 +142,7 @@ def test_a_token_has_bounds(settings: Any) -> None:
         ((), (), 1),
         ((Intent.ASK,), (), 0),
         ((Intent.ASK,), (), capabilities.MAX_HOURS + 1),
-        ((Intent.ASK,), ("nobody",), 1),
+        ((Intent.ASK,), ("unknown",), 1),
         ((Intent.ASK,), ("echo",) * 2 + tuple(f"a{n}" for n in range(20)), 1),
     ):
         with pytest.raises(EnvelopeError):
@@ -175,7 +175,7 @@ def test_an_operator_issues_lists_and_revokes_a_token(
     assert (
         "There is no agent"
         in operate(
-            admin_client, peer.row, "issue", **{**fields, "agents": "nobody"}
+            admin_client, peer.row, "issue", **{**fields, "agents": "unknown"}
         ).content.decode()
     )
     page = operate(admin_client, peer.row, "issue", **fields).content.decode()

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import base64
 import json
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from django.utils import timezone
 from eth_account import Account
 
 from federation_app.models import ReceivedEnvelope
@@ -226,3 +228,22 @@ def test_a_payment_for_an_answer_that_was_cancelled_meanwhile_pays_for_the_next(
     assert chain.asked["settle"] == 1
     wait_until(lambda: earned(seller) == PRICE)
     assert clean()
+
+
+def test_a_payment_for_a_demand_that_is_over_is_not_settled(
+    federated: ServerAddress, chain: Facilitator, seller: Agent
+) -> None:
+    peer = add_peer()
+    with Records(federated.ws) as records:
+        ask(records, peer)
+        PaymentRequest.objects.update(deadline=timezone.now() - timedelta(seconds=1))
+        records.send(paid_with(peer, proof_of()))
+        codes = {error_of(record)["code"] for record in two(records) if "intent" in record}
+        assert codes == {"4.00"}
+    assert not chain.asked
+    assert not Receipt.objects.exists()
+
+
+def two(records: Records) -> list[Any]:
+    """Return the refusal of an envelope and the end of its stream, in either order."""
+    return [records.receive(), records.receive()]
