@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from chat_app.log.log_pages import entry_at
+from chat_app.log.log_pages import ENDS, entry_at
 from sessions_app.webhooks.encryption import decrypted
 from sessions_app.webhooks.payment_events import PAID, REFUNDED, payment_of, refund_event
 from sessions_app.webhooks.signature import sign, symmetric
+from uamp.digital_source import AI_MADE
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -59,7 +60,7 @@ def event_of(delivery: WebhookDelivery) -> EventBody | None:
         if entry is None:
             return None
         at, event_id = entry.at, str(entry.payload["event_id"])
-        data = {**entry.payload, "seq": seq}
+        data = {**_marked(entry.type, entry.payload), "seq": seq}
         if delivery.state == PAID:
             paid = payment_of(entry.response_id, webhook.user_id)
             if paid is None:
@@ -77,6 +78,26 @@ def event_of(delivery: WebhookDelivery) -> EventBody | None:
     if len(body) > BODY_BYTES:
         body = msgspec.json.encode({**members, "data": None})
     return EventBody(event_id=event_id, body=body)
+
+
+def _marked(event_type: str, payload: dict[str, Any]) -> dict[str, Any]:
+    """Return an event whose agent's content is marked as made by AI.
+
+    Entries of earlier servers have no mark, and REST marks their messages too.
+    """
+    if event_type == "message.created":
+        message = payload["message"]
+        if message.get("sender_kind") != "agent":
+            return payload
+        return {**payload, "message": {"digital_source_type": AI_MADE, **message}}
+    if event_type in ENDS and _has_output(payload):
+        return {"digital_source_type": AI_MADE, **payload}
+    return payload
+
+
+def _has_output(payload: dict[str, Any]) -> bool:
+    response = payload.get("response") or {}
+    return bool(response.get("output") or payload.get("partial_output"))
 
 
 def headers(delivery: WebhookDelivery, event: EventBody) -> dict[str, str]:

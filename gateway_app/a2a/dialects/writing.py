@@ -69,7 +69,7 @@ class TaskJson:
             members["history"] = [
                 self._message(message, task.id, task.context_id) for message in task.history
             ]
-        return {**members, **_signed(task.signature)}
+        return {**members, **_metadata(task.signature, is_ai_made=bool(task.artifacts))}
 
     def update(self, update: TaskUpdate) -> dict[str, Any]:
         """Return an update as an event of a stream."""
@@ -78,7 +78,7 @@ class TaskJson:
             status = self._status(update.status, update.task_id, update.context_id)
             final = {"final": update.final} if self._words.has_final else {}
             return self._named(
-                "status", {**ids, "status": status, **final, **_signed(update.signature)}
+                "status", {**ids, "status": status, **final, **_metadata(update.signature)}
             )
         artifact = self._artifact(update.artifact)
         ends = {"append": update.append, "lastChunk": update.last_chunk}
@@ -124,9 +124,15 @@ class TaskJson:
         }
 
 
-def _signed(signature: str | None) -> dict[str, Any]:
-    """Return the metadata of a completed task: its signature, and that AI made its artifacts."""
-    return {} if signature is None else {"metadata": {SIGNATURE: signature, SOURCE: AI_MADE}}
+def _metadata(signature: str | None, *, is_ai_made: bool = False) -> dict[str, Any]:
+    """Return the metadata of a task: the signature of its answer, and that AI made its artifacts.
+
+    What an agent wrote is marked even if it was stopped or could not be signed.
+    """
+    members = {} if signature is None else {SIGNATURE: signature}
+    if signature is not None or is_ai_made:
+        members[SOURCE] = AI_MADE
+    return {"metadata": members} if members else {}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

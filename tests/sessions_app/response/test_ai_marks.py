@@ -11,13 +11,20 @@ import pytest
 from chat_app.contents import quota, reading_rights, storage
 from chat_app.models import ChatEvent, Message
 from sessions_app.tools.contents import chat_owner
+from tests.client import wait_until
+from tests.gateway_app.a2a.calls import call, send
 from tests.live_server import quick_agent
+from tests.sessions_app.webhooks.chat_webhooks import PATH
+from tests.webhook_receiver import receiver
 from uamp.digital_source import AI_HEADERS, AI_MADE
 
 if TYPE_CHECKING:
     import httpx
 
     from tests.live_server import Dial, Person
+    from tests.webhook_receiver import Receiver
+
+__all__ = ["receiver"]
 
 DISCLOSURE = "AI-Disclosure"
 SCHEMA = "https://schema.org/TrainedAlgorithmicMediaDigitalSource"
@@ -145,3 +152,38 @@ def test_batches_are_marked(web: httpx.Client, alice: Person) -> None:
     assert answer.headers[DISCLOSURE] == "mode=machine-generated"
     done = next(event for event in answer.json() if event["type"] == "response.done")
     assert done["digital_source_type"] == AI_MADE
+
+
+@pytest.mark.parametrize("is_older", [False, True])
+def test_webhooks_mark_answers(
+    web: httpx.Client, alice: Person, chat_id: str, receiver: Receiver, *, is_older: bool
+) -> None:
+    if is_older:
+        # As a server of an earlier release wrote them.
+        for entry in ChatEvent.objects.filter(chat_id=chat_id):
+            for body in (entry.payload, entry.payload.get("message") or {}):
+                body.pop("digital_source_type", None)
+            entry.save()
+    types = ["message.created", "response.created", "response.done"]
+    body = {"chat": chat_id, "url": receiver.url, "types": types, "after": 0}
+    assert web.post(PATH, json=body, headers=alice.headers).status_code == 201
+    wait_until(lambda: len(receiver.bodies) == 4)
+    data = [(body["type"], body["data"]) for body in receiver.bodies]
+    assert marks([event["message"] for kind, event in data if kind == types[0]]) == MARKED
+    others = [(kind, event.get("digital_source_type")) for kind, event in data if kind != types[0]]
+    assert others == [("response.created", None), ("response.done", AI_MADE)]
+
+
+@pytest.mark.usefixtures("brisk")
+def test_a_stopped_task_is_marked(web: httpx.Client, alice: Person) -> None:
+    """It has no signature, because it was free; its artifacts are what the agent wrote."""
+    now = {"returnImmediately": True}
+    task_id = {"id": send(web, "slow", "Count", who=alice, configuration=now)["id"]}
+
+    def task(method: str) -> dict[str, Any]:
+        answer: dict[str, Any] = call(web, "slow", method, task_id, who=alice)["result"]
+        return answer
+
+    assert "metadata" not in send(web, "slow", "Count", who=alice, configuration=now)
+    wait_until(lambda: bool(task("GetTask").get("artifacts")))
+    assert task("CancelTask")["metadata"] == {"digitalSourceType": AI_MADE}
