@@ -27,6 +27,7 @@ const EVENTS = [
   "show-frames",
   "show-revisions",
   "show-shortcuts",
+  "verify-chat",
   "view-media",
 ];
 

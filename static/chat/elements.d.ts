@@ -14,6 +14,7 @@ import type { MemberDialog } from "./dialogs/member-dialog.js";
 import type { MessageConsole } from "./dialogs/message-console.js";
 import type { NewChatDialog } from "./dialogs/new-chat-dialog.js";
 import type { PayerDialog } from "./dialogs/payer-dialog.js";
+import type { VerifyDialog } from "./dialogs/verify-dialog.js";
 import type { ChatMessage } from "./log/message.js";
 import type { ChatList } from "./panels/chat-list.js";
 import type { MembersPanel } from "./panels/members-panel.js";
@@ -40,6 +41,7 @@ declare global {
     "profile-card": ProfileCard;
     "revisions-dialog": RevisionsDialog;
     "thread-panel": ThreadPanel;
+    "verify-dialog": VerifyDialog;
   }
 }
 

@@ -20,6 +20,7 @@ import "./dialogs/member-dialog.js";
 import "./dialogs/message-console.js";
 import "./dialogs/new-chat-dialog.js";
 import "./dialogs/payer-dialog.js";
+import "./dialogs/verify-dialog.js";
 import "./keyboard/palette.js";
 import "./keyboard/shortcuts-dialog.js";
 import { beNotified } from "./notifications/push.js";
@@ -44,6 +45,7 @@ on("open-profile", (/** @type {import("./person/profile-card.js").Subject} */ su
 on("ask-to-call", (/** @type {Chat} */ chat) => part("call-dialog").open(chat));
 on("chat-settings", (/** @type {Chat} */ chat) => part("chat-settings-dialog").open(chat));
 on("share-chat", (/** @type {Chat} */ chat) => part("links-dialog").open(chat));
+on("verify-chat", (/** @type {Chat} */ chat) => part("verify-dialog").open(chat));
 on("set-payer", (/** @type {Chat} */ chat) => part("payer-dialog").open(chat));
 on("message-menu", (/** @type {Entry} */ entry, origin) =>
   part("message-menu").open(origin, entry),

@@ -3,6 +3,8 @@
 const FRESH_MS = 300_000;
 /** The server's maximum number of ids per request. */
 const MAX_KIDS = 50;
+/** The owner of the keys that sign the heads of logs. */
+const LOGS = "log";
 
 /** @typedef {import("../uamp/types.js").PublishedKey} PublishedKey */
 
@@ -33,6 +35,12 @@ export class SignatureKeys {
     // Forget a failed request, so that the next one tries again.
     keys.catch(() => this._known.delete(kid));
     return keys;
+  }
+
+  /** The published keys that sign the heads of logs. @returns {Promise<PublishedKey[]>} */
+  async ofLogs() {
+    const { keys } = await this._get("/.well-known/jwks.json");
+    return keys.filter((/** @type {PublishedKey} */ { uamp_owner: owner }) => owner === LOGS);
   }
 
   async _read() {

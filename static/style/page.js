@@ -25,6 +25,7 @@ import "../chat/dialogs/member-dialog.js";
 import "../chat/dialogs/message-console.js";
 import "../chat/dialogs/new-chat-dialog.js";
 import "../chat/dialogs/payer-dialog.js";
+import "../chat/dialogs/verify-dialog.js";
 import "../chat/keyboard/palette.js";
 import "../chat/keyboard/shortcuts-dialog.js";
 import "../chat/notifications/notification-banner.js";
@@ -106,6 +107,7 @@ const OPENERS = {
   "member-dialog of a person": () => part("member-dialog").open(CHAT, PERSON),
   "links-dialog": () => part("links-dialog").open(CHAT),
   "payer-dialog": () => part("payer-dialog").open(CHAT),
+  "verify-dialog": () => part("verify-dialog").open(CHAT),
   "profile-card": () => part("profile-card").open({ kind: "user", name: "bob" }),
   "call-dialog": () => part("call-dialog").open(CHAT),
   "settings-dialog": () => part("settings-dialog").open("profile"),
@@ -227,6 +229,7 @@ class StylePage extends View {
           ><revisions-dialog></revisions-dialog> <search-dialog></search-dialog
           ><threads-dialog></threads-dialog><command-palette></command-palette
           ><shortcuts-dialog></shortcuts-dialog><message-console></message-console
+          ><verify-dialog></verify-dialog
           ><media-viewer></media-viewer>`,
       )}
       ${this._section(

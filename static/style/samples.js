@@ -282,6 +282,26 @@ const ANSWERS = [
     /^\/api\/payments\/statement/,
     () => ({ data: MOVED, currency: "USD", has_more: true, next_cursor: "2" }),
   ],
+  [
+    // The log of the sample chat begins with its second entry.
+    /^\/chats\/[^/]+\/export/,
+    () =>
+      [
+        { type: "chat", id: "chat_style" },
+        {
+          type: "entry",
+          seq: 2,
+          event_type: "chat.updated",
+          response_id: "",
+          at: 0,
+          event: {},
+          chain_hash: null,
+        },
+        { type: "end", count: 0 },
+      ]
+        .map((line) => `${JSON.stringify(line)}\n`)
+        .join(""),
+  ],
 ];
 
 /** @param {string} path below the API */

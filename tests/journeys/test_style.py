@@ -98,7 +98,7 @@ async def _shown(page: Page) -> set[str]:
         await opener.click()
         opened = part.locator("dialog[open], [popover]:popover-open")
         await expect(opened).to_have_count(1)
-        await expect(opened.locator(".spinner")).to_have_count(0)
+        await expect(opened.locator(".spinner, progress")).to_have_count(0)
         names |= set(await page.evaluate(SHOWN))
         await opened.evaluate("one => (one.close ? one.close() : one.hidePopover())")
     return names

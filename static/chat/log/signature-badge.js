@@ -3,8 +3,8 @@
  * (docs/signatures.md). A click shows what was signed.
  */
 
-import { placeBeside } from "../actions/placing.js";
-import { pageAt } from "../context.js";
+import { placeClear } from "../actions/placing.js";
+import { pageAt, store } from "../context.js";
 import { publishedKeys } from "../signature-keys.js";
 import { formatExact } from "../money/amounts.js";
 import { fullTime } from "../text/time.js";
@@ -247,7 +247,7 @@ class SignatureBadge extends View {
     await this.updateComplete;
     const box = /** @type {HTMLElement} */ (this.querySelector("[popover]"));
     box.showPopover();
-    placeBeside(box, /** @type {HTMLElement} */ (currentTarget));
+    placeClear(box, /** @type {HTMLElement} */ (currentTarget));
     box.focus();
   }
 
@@ -259,6 +259,12 @@ class SignatureBadge extends View {
     event.preventDefault();
     /** @type {HTMLElement} */ (event.currentTarget).hidePopover();
     this.querySelector("button")?.focus();
+  }
+
+  /** Verify the whole chat. @param {import("../store/chat.js").Chat} chat */
+  _verifyChat(chat) {
+    /** @type {HTMLElement|null} */ (this.querySelector("[popover]"))?.hidePopover();
+    this.dispatchEvent(new CustomEvent("verify-chat", { bubbles: true, detail: chat }));
   }
 
   render() {
@@ -275,6 +281,7 @@ class SignatureBadge extends View {
 
   /** @param {Verdict} verdict */
   _details(verdict) {
+    const chat = store.get(pageAt(this).state.chatId);
     return html`<div
       class="menu signed"
       popover="auto"
@@ -288,6 +295,18 @@ class SignatureBadge extends View {
       @keydown=${(/** @type {KeyboardEvent} */ event) => this._key(event)}
     >
       ${signatureDetails(verdict)}
+      ${
+        chat && !chat.home
+          ? html`<button
+              type="button"
+              class="button button-quiet"
+              data-testid="verify-chat"
+              @click=${() => this._verifyChat(chat)}
+            >
+              ${glyph("seal")}${gettext("Verify the chat…")}
+            </button>`
+          : nothing
+      }
     </div>`;
   }
 }

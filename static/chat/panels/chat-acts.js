@@ -122,6 +122,15 @@ export const CHAT_ACTIONS = [
       ),
   },
   {
+    name: "verify-chat",
+    icon: "seal",
+    label: () => gettext("Verify…"),
+    // The keys of its answers are those of another server.
+    isOffered: ({ home }) => !home,
+    run: (chat, origin) =>
+      origin.dispatchEvent(new CustomEvent("verify-chat", { bubbles: true, detail: chat })),
+  },
+  {
     name: "leave-chat",
     icon: "back",
     label: () => gettext("Leave…"),

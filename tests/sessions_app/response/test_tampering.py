@@ -7,7 +7,6 @@ from io import StringIO
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from click.testing import CliRunner
 from django.core.management import CommandError, call_command
 from django.db import connection, transaction
 
@@ -23,8 +22,9 @@ from sessions_app.models import Response
 from tests.live_server import quick_agent, shared_chat
 from tests.payments_app.ledger.test_audit import tamper
 from tests.sessions_app.billing.paid_agents import priced, rich, usd
+from tests.sessions_app.response.signatures import exports
+from tests.sessions_app.response.signatures.exports import browser_result, verified
 from tests.sessions_app.response.signatures.signed_answers import answered, history, keys_of
-from uamp.command_line.program import program
 from uamp.signatures import check_answer, check_receipt
 
 if TYPE_CHECKING:
@@ -47,13 +47,13 @@ def paid_answer(dial: Dial, alice: Person) -> Message:
 
 def exported(web: httpx.Client, who: Person, chat_id: str, folder: Path) -> tuple[int, str]:
     """Return the exit code of `uamp verify` of an export with its log, and what it prints."""
-    query = {"format": "ndjson", "log": "true"}
-    path = f"/api/v1/chats/{chat_id}/export"
-    export, keys = folder / "chat.ndjson", folder / "keys.json"
-    export.write_bytes(web.get(path, params=query, headers=who.headers).content)
-    keys.write_text(json.dumps({"keys": keys_of(web)}))
-    done = CliRunner().invoke(program, ["verify", str(export), "--keys", str(keys)])
-    return done.exit_code, done.output
+    return verified(exports.exported(web, who, chat_id, folder), keys_of(web))
+
+
+def browser_kinds(folder: Path, web: httpx.Client) -> set[str]:
+    """Return the kinds of problems that the modules of the page find in the last export."""
+    result = browser_result((folder / "chat.ndjson").read_text(), keys_of(web))
+    return {problem["kind"] for problem in result["problems"]}
 
 
 def verified_rows(chat_id: str) -> str:
@@ -71,6 +71,7 @@ def test_nothing_was_changed(
 ) -> None:
     code, output = exported(web, alice, paid_answer.chat_id, tmp_path)
     assert (code, "as signed" in output) == (0, True), output
+    assert browser_kinds(tmp_path, web) == set()
     assert verified_rows(paid_answer.chat_id).endswith("No log was changed.\n")
 
 
@@ -82,6 +83,7 @@ def test_a_changed_message_shows(
     sentence = "The message differs from the one in the log."
     code, output = exported(web, alice, paid_answer.chat_id, tmp_path)
     assert (code, sentence in output) == (8, True), output
+    assert browser_kinds(tmp_path, web) == {"message_changed", "answer_changed"}
     assert f"message_changed. {sentence}" in verified_rows(paid_answer.chat_id)
     _, answer = history(web, alice, paid_answer.chat_id)
     verdict = check_answer(answer, keys_of(web))
@@ -96,6 +98,7 @@ def test_a_deleted_answer_was_not_changed(
     assert web.delete(path, headers=alice.headers).status_code == 204
     code, output = exported(web, alice, paid_answer.chat_id, tmp_path)
     assert (code, "erased" in output) == (0, True), output
+    assert browser_kinds(tmp_path, web) == set()
     assert verified_rows(paid_answer.chat_id).endswith("No log was changed.\n")
     _, answer = history(web, alice, paid_answer.chat_id)
     assert (answer["signature"], answer["stored_output_hash"]) == (None, None)
@@ -120,6 +123,9 @@ def test_a_changed_event_shows(
     code, output = exported(web, alice, paid_answer.chat_id, tmp_path)
     assert (code, sentence in output) == (8, True), output
     assert f"entry_changed. {sentence}" in verified_rows(paid_answer.chat_id)
+    # The message differs from an entry that announces another text.
+    others = {"message_changed"} if kind == "message.created" else set()
+    assert browser_kinds(tmp_path, web) == {"entry_changed"} | others
 
 
 @pytest.mark.parametrize("column", ["output", "emptied", "usage", "no usage"])
@@ -148,6 +154,8 @@ def test_a_changed_response_shows(
     assert (verdict.state, verdict.detail) == ("changed", sentence)
     code, output = exported(web, alice, paid_answer.chat_id, tmp_path)
     assert (code, sentence in output) == (8, True), output
+    kind = "response_changed" if part == "response" else "usage_changed"
+    assert browser_kinds(tmp_path, web) == {kind}
 
 
 def test_an_answer_emptied_after_a_name_was_erased_beside_it_shows(
@@ -200,6 +208,7 @@ def test_a_changed_price_shows(
     assert (verdict.state, verdict.detail) == ("changed", sentence)
     code, output = exported(web, alice, paid_answer.chat_id, tmp_path)
     assert (code, sentence in output) == (8, True), output
+    assert browser_kinds(tmp_path, web) == {"price_changed"}
     with pytest.raises(CommandError, match="The ledger does not add up"):
         call_command("audit_ledger")
 

@@ -17,6 +17,7 @@ from payments_app.models import Transfer
 from payments_app.spending import approvals
 from tests.live_server import quick_agent
 from tests.sessions_app.billing.paid_agents import priced, rich, usd
+from tests.sessions_app.response.signatures.exports import verified
 from tests.sessions_app.response.signatures.signed_answers import answered, history, keys_of
 from tests.uamp.signatures.node_crypto import verified_by_node
 from uamp.command_line.program import program
@@ -28,14 +29,6 @@ if TYPE_CHECKING:
     import httpx
 
     from tests.live_server import Dial, Person
-
-
-def verified(file: Path, keys: list[dict[str, Any]]) -> tuple[int, str]:
-    """Return the exit code of `uamp verify` with keys, and what it prints."""
-    key_file = file.with_name("keys.json")
-    key_file.write_text(json.dumps({"keys": keys}))
-    done = CliRunner().invoke(program, ["verify", str(file), "--keys", str(key_file)])
-    return done.exit_code, done.output
 
 
 def with_checksum(text: str, kind: str) -> str:

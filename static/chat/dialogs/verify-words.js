@@ -1,0 +1,107 @@
+/** What the check of a chat says, for people. */
+
+import { formatExact } from "../money/amounts.js";
+import { fullTime } from "../text/time.js";
+import { gettext, interpolate, ngettext } from "../words.js";
+
+/**
+ * @typedef {import("../../uamp/logs/chat-check.js").ChatResult} ChatResult
+ * @typedef {import("../../uamp/logs/chat-check.js").Problem} Problem
+ */
+
+/** @type {Record<import("../../uamp/logs/chat-check.js").ProblemKind, string>} */
+const PROBLEMS = {
+  message_changed: gettext("This message differs from the one in the log."),
+  message_missing: gettext("The log has a message here that was removed from the chat."),
+  entry_changed: gettext("This entry of the log was changed, or inserted later."),
+  entry_missing: gettext("An entry of the log is missing here."),
+  checkpoint_changed: gettext("This entry differs from the one that the server signed."),
+  head_changed: gettext("The signature on the end of the log doesn't match."),
+  head_key_unknown: gettext(
+    "The end of the log was signed with a key that this server does not publish.",
+  ),
+  not_signed: gettext(
+    "The server doesn't sign the end of this log. It may have been changed after it was signed.",
+  ),
+  answer_changed: gettext("This answer isn't what the agent signed: it was changed afterwards."),
+  response_changed: gettext(
+    "The message is exactly what the agent signed, but the stored answer that other programs read was changed.",
+  ),
+  usage_changed: gettext(
+    "The message is exactly what the agent signed, but the stored usage or cost of the answer was changed.",
+  ),
+  question_changed: gettext("The question isn't the one that was answered."),
+  key_unknown: gettext(
+    "This answer or its receipt was signed with a key that this server does not publish.",
+  ),
+  receipt_changed: gettext("This receipt isn't what the server signed."),
+  price_changed: gettext("The agent signed a different price: %(price)s."),
+};
+
+/** @param {Problem} problem */
+export const sentenceOf = ({ kind, price }) =>
+  price
+    ? interpolate(PROBLEMS[kind], { price: formatExact(price.amount, price.currency) })
+    : PROBLEMS[kind];
+
+/** How many answers were compared with their signatures. @param {ChatResult} result */
+function signedText({ answers }) {
+  const signed = (answers.valid ?? 0) + (answers.rotated ?? 0);
+  return interpolate(
+    ngettext(
+      "%(n)s answer is as its agent signed it.",
+      "%(n)s answers are as their agents signed them.",
+      signed,
+    ),
+    { n: signed },
+  );
+}
+
+/** @param {ChatResult} result */
+function headText({ head, headState }) {
+  if (!head || headState === "changed" || headState === "unknown_key") return "";
+  if (headState === "unsupported")
+    return gettext("This browser can't verify the signature on the end of the log.");
+  return interpolate(gettext("%(server)s signed the end of the log on %(time)s."), {
+    server: head.server,
+    time: fullTime(head.at * 1000),
+  });
+}
+
+/** @param {number} n @param {string} text */
+const withCount = (n, text) => (n ? interpolate(text, { n }) : "");
+
+/**
+ * What was checked, and what could not be.
+ * @param {ChatResult} result
+ * @returns {string[]}
+ */
+export function factsOf(result) {
+  const { messages, entries, answers, erased, unchained, unverified, unsigned } = result;
+  return [
+    interpolate(ngettext("%(n)s message was checked.", "%(n)s messages were checked.", messages), {
+      n: messages,
+    }),
+    interpolate(
+      ngettext("%(n)s log entry was checked.", "%(n)s log entries were checked.", entries),
+      { n: entries },
+    ),
+    answers.valid || answers.rotated ? signedText(result) : "",
+    headText(result),
+    withCount(
+      answers.unsigned ?? 0,
+      ngettext("%(n)s answer is unsigned.", "%(n)s answers are unsigned.", answers.unsigned ?? 0),
+    ),
+    withCount(
+      answers.unsupported ?? 0,
+      gettext("Signatures that this browser can't verify: %(n)s."),
+    ),
+    withCount(erased, gettext("Entries whose content was deleted, so only a hash is left: %(n)s.")),
+    withCount(
+      unchained,
+      gettext("Entries older than the hash chain, which nothing proves: %(n)s."),
+    ),
+    withCount(unverified, gettext("Messages that the log can't confirm: %(n)s.")),
+    withCount(unsigned, gettext("Entries written since the end of the log was signed: %(n)s.")),
+  ].filter(Boolean);
+}

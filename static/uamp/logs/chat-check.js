@@ -1,0 +1,211 @@
+/**
+ * Checks an export of a chat with its log: the hash chain, its signed head, the messages, their
+ * signatures and receipts. `uamp verify` is the same for the command line.
+ */
+
+import { checkAnswer, checkReceipt, kidOf } from "../signatures.js";
+import { hashOfContent, openHead } from "./chain.js";
+import { LogCheck } from "./log-check.js";
+
+/**
+ * @typedef {import("../types.js").PublishedKey} PublishedKey
+ * @typedef {import("../types.js").SignedMessage} SignedMessage
+ * @typedef {import("./log-check.js").EntryLine} EntryLine
+ * @typedef {import("./log-check.js").MessageLine} MessageLine
+ *
+ * @typedef {import("./log-check.js").LogProblemKind|"answer_changed"|"response_changed"|
+ *   "usage_changed"|"question_changed"|"key_unknown"|"receipt_changed"|"price_changed"|
+ *   "head_changed"|"head_key_unknown"} ProblemKind
+ *
+ * @typedef {object} Problem
+ * @property {ProblemKind} kind
+ * @property {number} seq the place in the log
+ * @property {string} [messageId]
+ * @property {{amount: string, currency: string}} [price] the one that the agent signed
+ *
+ * @typedef {object} ChatResult
+ * @property {number} messages
+ * @property {number} entries
+ * @property {number} erased entries of which only a digest is left
+ * @property {number} unchained entries older than the chain
+ * @property {number} unverified messages that the log cannot confirm
+ * @property {number} absent messages of the log that are not in the file
+ * @property {number} unsigned entries after the signed head
+ * @property {import("./chain.js").LogHead|null} head
+ * @property {import("./chain.js").HeadState|null} headState
+ * @property {Record<string, number>} answers by state
+ * @property {Record<string, number>} receipts by state
+ * @property {number} problemCount
+ * @property {Problem[]} problems the first of them
+ */
+
+const PROBLEMS_MAX = 100;
+/** How many messages are kept to compare the questions of later answers. */
+const QUESTIONS = 1000;
+
+/** The export is not what a server writes, or was cut off. */
+export class BadExport extends Error {}
+
+/** Count a value. @param {Record<string, number>} counts @param {string} name */
+const count = (counts, name) => {
+  counts[name] = (counts[name] ?? 0) + 1;
+};
+
+export class ChatCheck {
+  /**
+   * @param {string} chatId
+   * @param {object} keys
+   * @param {(kid: string) => Promise<PublishedKey[]>} keys.of the published keys with an id
+   * @param {() => Promise<PublishedKey[]>} keys.ofLogs those that sign heads of logs
+   */
+  constructor(chatId, keys) {
+    this._chatId = chatId;
+    this._keys = keys;
+    /** @type {Map<string, MessageLine>} */
+    this._questions = new Map();
+    this._hasEnd = false;
+    this._log = new LogCheck(chatId, (kind, seq, messageId) =>
+      this._report({ kind, seq, messageId }),
+    );
+    /** @type {ChatResult} */
+    this._result = {
+      messages: 0,
+      entries: 0,
+      erased: 0,
+      unchained: 0,
+      unverified: 0,
+      absent: 0,
+      unsigned: 0,
+      head: null,
+      headState: null,
+      answers: {},
+      receipts: {},
+      problemCount: 0,
+      problems: [],
+    };
+  }
+
+  /** How far it is; `total` is the number of entries, 0 until it is known. */
+  get progress() {
+    const { messages, head } = this._result;
+    return { messages, entries: this._log.entries, total: head?.seq ?? 0 };
+  }
+
+  /** Add the next lines of the export, each parsed from JSON. @param {any[]} lines */
+  async add(lines) {
+    for (let at = 0, end = 0; at < lines.length; at = end) {
+      const kind = lines[at]?.type;
+      while (end < lines.length && lines[end]?.type === kind) end += 1;
+      if (this._hasEnd) throw new BadExport();
+      await this._addAll(kind, lines.slice(at, end));
+    }
+  }
+
+  /**
+   * Return the result. Throws BadExport for an export that was cut off.
+   * @param {import("./log-check.js").MessageLine[]} [shown] messages as a page shows them
+   * @returns {Promise<ChatResult>}
+   */
+  async finish(shown = []) {
+    if (!this._hasEnd) throw new BadExport();
+    const texts = await Promise.all(
+      shown.map(async (message) => ({
+        id: message.id,
+        revision: message.revision ?? 0,
+        text: await hashOfContent(message),
+      })),
+    );
+    const { head } = this._result;
+    const outcome = await this._log.finish(texts, head);
+    const { entries, erased, unchained } = this._log;
+    const result = { ...this._result, ...outcome, entries, erased, unchained };
+    return { ...result, problems: result.problems.toSorted((a, b) => a.seq - b.seq) };
+  }
+
+  /** @param {unknown} kind @param {any[]} lines */
+  async _addAll(kind, lines) {
+    if (kind === "message" && this._log.entries === 0) await this._addMessages(lines);
+    else if (kind === "entry") await this._log.addEntries(lines, this._result.head);
+    else if (lines.length > 1) throw new BadExport();
+    else if (kind === "checkpoint") await this._addHead(lines[0]);
+    else if (kind === "end" && lines[0].count === this._result.messages) this._hasEnd = true;
+    else if (kind !== "chat" || lines[0].id !== this._chatId) throw new BadExport();
+  }
+
+  /** @param {MessageLine[]} lines */
+  async _addMessages(lines) {
+    for (const line of lines) this._questions.set(line.id, line);
+    await Promise.all([this._log.addMessages(lines), ...lines.map((line) => this._verify(line))]);
+    this._result.messages += lines.length;
+    for (const id of this._questions.keys()) {
+      if (this._questions.size <= QUESTIONS) break;
+      this._questions.delete(id);
+    }
+  }
+
+  /** @param {{note: unknown}} line */
+  async _addHead({ note }) {
+    if (this._result.headState || this._log.entries) throw new BadExport();
+    const { state, head } = await openHead(String(note), await this._keys.ofLogs());
+    this._result.headState = state;
+    const isOwn = head?.chatId === this._chatId;
+    this._result.head = isOwn ? head : null;
+    const seq = head?.seq ?? 0;
+    if (state === "changed" || !isOwn) this._report({ kind: "head_changed", seq });
+    else if (state === "unknown_key") this._report({ kind: "head_key_unknown", seq });
+  }
+
+  /** Verify the signature and the receipts of a message. @param {MessageLine} line */
+  async _verify(line) {
+    const message = /** @type {SignedMessage} */ (/** @type {unknown} */ (line));
+    const { receipt } = line;
+    const parts = receipt ? [receipt, ...(receipt.delegated ?? [])] : [];
+    const kids = [message.signature, ...parts.map((part) => part.document)]
+      .filter((signed) => typeof signed === "string")
+      .map(kidOf);
+    const keys = (await Promise.all(kids.map((kid) => this._keys.of(kid)))).flat();
+    for (const part of parts)
+      await this._verifyReceipt(part, keys, line, part === receipt ? message : undefined);
+    if (line.signature || line.response_id) await this._verifyAnswer(message, keys, line);
+  }
+
+  /**
+   * @param {any} receipt
+   * @param {PublishedKey[]} keys
+   * @param {MessageLine} line
+   * @param {SignedMessage} [message]
+   */
+  async _verifyReceipt(receipt, keys, { id, seq }, message) {
+    const chatId = this._chatId;
+    const { state, price } = await checkReceipt(receipt, keys, { chatId, message });
+    count(this._result.receipts, state);
+    if (price) this._report({ kind: "price_changed", seq, messageId: id, price });
+    else if (state === "changed") this._report({ kind: "receipt_changed", seq, messageId: id });
+    else if (state === "unknown_key") this._report({ kind: "key_unknown", seq, messageId: id });
+  }
+
+  /** @param {SignedMessage} message @param {PublishedKey[]} keys @param {MessageLine} line */
+  async _verifyAnswer(message, keys, { id, seq }) {
+    const chatId = this._chatId;
+    let verdict = await checkAnswer(message, keys, { chatId });
+    const stored = this._questions.get(verdict.claims?.request_id ?? "");
+    if (stored) {
+      const question = /** @type {SignedMessage} */ (/** @type {unknown} */ (stored));
+      verdict = await checkAnswer(message, keys, { chatId, question });
+    }
+    const { state, part, request } = verdict;
+    count(this._result.answers, state);
+    /** @type {ProblemKind|null} */
+    let kind = null;
+    if (state === "changed") kind = part ? `${part}_changed` : "answer_changed";
+    else if (state === "unknown_key") kind = "key_unknown";
+    if (kind) this._report({ kind, seq, messageId: id });
+    if (request === "changed") this._report({ kind: "question_changed", seq, messageId: id });
+  }
+
+  /** @param {Problem} problem */
+  _report(problem) {
+    this._result.problemCount += 1;
+    if (this._result.problems.length < PROBLEMS_MAX) this._result.problems.push(problem);
+  }
+}
