@@ -39,6 +39,8 @@ _FORMS: Final = (
     (re.compile(r"/shared/([A-Za-z0-9_-]{1,100})"), r"/shared/\1?format=json"),
 )
 """Paths of pages and messages, and the paths of their verifiable forms."""
+_PAGE: Final = re.compile(r"(?:^|&)((?:after|before)=[0-9]{1,18})(?=&|$)")
+"""The place of a page in a shared chat."""
 
 
 class KeySet(msgspec.Struct):
@@ -119,6 +121,8 @@ def _address(url: str) -> tuple[str, str]:
         match = pattern.fullmatch(path)
         if match is not None:
             path = match.expand(form)
-            return f"{parts.scheme}://{parts.netloc}", path
+            page = _PAGE.search(parts.query) if path.startswith("/shared/") else None
+            more = f"&{page[1]}" if page is not None else ""
+            return f"{parts.scheme}://{parts.netloc}", f"{path}{more}"
     query = f"?{parts.query}" if parts.query else ""
     return f"{parts.scheme}://{parts.netloc}", f"{path}{query}"

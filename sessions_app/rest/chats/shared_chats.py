@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from functools import wraps
 from typing import TYPE_CHECKING, Final
+from urllib.parse import urlencode
 
 import msgspec
 from django.http import HttpResponse
@@ -87,6 +88,7 @@ def shared_chat(request: HttpRequest, secret: str) -> HttpResponse:
         "expires_at": link.expires_at,
         "page": page,
         "path": request.path,
+        "signed_path": _signed_path(request.path, before=before, after=after),
     }
     return render(request, "sessions_app/shared_chat.html", context)
 
@@ -117,6 +119,13 @@ def _too_often(request: HttpRequest, quota: rates.Quota) -> HttpResponse:
     refused = render(request, "sessions_app/shared_too_often.html", context, status=429)
     refused["Retry-After"] = str(quota.retry_after)
     return refused
+
+
+def _signed_path(path: str, *, before: int | None, after: int | None) -> str:
+    """Return the address of the same page as signed JSON."""
+    places = {"before": before} if before is not None else {"after": after}
+    query = {name: place for name, place in places.items() if place is not None}
+    return f"{path}?{urlencode({**query, 'format': 'json'})}"
 
 
 def _place(text: str) -> int | None:

@@ -61,6 +61,13 @@ def test_a_url_is_verified_with_the_published_keys(
     shared = f"/shared/{secret}"
     code, output = verified(shared)
     assert (code, "as signed by" in output, "1 as signed" in output) == (0, True, True)
+    html = web.get(shared).text
+    assert html.count(f'href="{shared}?format=json"') == 2
+    later = f"{shared}?after={message.seq - 1}"
+    assert f'href="{later}&amp;format=json"' in web.get(later).text
+    # A later page is verified, not the first one.
+    code, output = verified(later)
+    assert (code, ": 1 messages, as signed by" in output) == (0, True), output
     page = web.get(shared, params={"format": "json"}).content
     keys = web.get("/.well-known/jwks.json").json()["keys"]
     assert message.pk.encode() not in page
@@ -113,6 +120,15 @@ def test_receipts_without_their_answers_are_not_proven(
         ("https://a.example/chats/chat_1#m", "/api/v1/chats/chat_1/export?format=ndjson&log=true"),
         ("https://a.example/api/v1/messages/msg_1/", "/api/v1/messages/msg_1?expand=signature"),
         ("https://a.example/api/v1/messages/msg_1/proof", "/api/v1/messages/msg_1/proof"),
+        ("https://a.example/shared/shr_1", "/shared/shr_1?format=json"),
+        ("https://a.example/shared/shr_1?format=json", "/shared/shr_1?format=json"),
+        ("https://a.example/shared/shr_1?x=1&after=50", "/shared/shr_1?format=json&after=50"),
+        (
+            "https://a.example/shared/shr_1?before=9&format=json",
+            "/shared/shr_1?format=json&before=9",
+        ),
+        ("https://a.example/shared/shr_1?after=x", "/shared/shr_1?format=json"),
+        ("https://a.example/chats/c?after=5", "/api/v1/chats/c/export?format=ndjson&log=true"),
         ("https://a.example/x?y=1", "/x?y=1"),
     ],
 )
