@@ -134,6 +134,20 @@ async def is_marked_as_agent(page: Page) -> None:
     await page.keyboard.press("Escape")
 
 
+async def covers_no_answer(page: Page) -> None:
+    """Check that the open details are in the column of the log, and not over their answer."""
+    details = await page.get_by_test_id("signature-details").bounding_box()
+    answer = await page.locator("chat-message .bubble").last.bounding_box()
+    column = await page.locator("chat-view").bounding_box()
+    assert details is not None
+    assert answer is not None
+    assert column is not None
+    assert column["x"] <= details["x"]
+    assert details["x"] + details["width"] <= column["x"] + column["width"]
+    is_above = details["y"] + details["height"] <= answer["y"]
+    assert is_above or details["y"] >= answer["y"] + answer["height"]
+
+
 async def reads_what_was_signed(page: Page) -> None:
     """Open and close the details of the newest badge by keyboard."""
     await badge_of(page).press("Enter")
@@ -141,6 +155,7 @@ async def reads_what_was_signed(page: Page) -> None:
     for text in ("exactly what the agent signed", "is the one that was answered", "Made by AI"):
         await expect(details).to_contain_text(text)
     await expect(details.locator("dd").first).to_have_text("echo")
+    await covers_no_answer(page)
     await details.press("Escape")
     await expect(details).to_have_count(0)
     await expect(badge_of(page)).to_be_focused()

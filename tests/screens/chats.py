@@ -74,6 +74,20 @@ async def _receipt(stage: Stage) -> Page:
     return page
 
 
+async def _signature(stage: Stage) -> Page:
+    page = await _receipt(stage)
+    await page.get_by_test_id("signature").last.click()
+    await page.get_by_test_id("signature-details").wait_for()
+    return page
+
+
+async def _verify(stage: Stage) -> Page:
+    page = await _signature(stage)
+    await page.get_by_test_id("verify-chat").click()
+    await page.get_by_test_id("verify-verdict").wait_for()
+    return page
+
+
 async def _no_money(stage: Stage) -> Page:
     payer = PayingPerson(stage.product, money="")
     page = await stage.page(payer.name, payer.chat_id)
@@ -272,6 +286,8 @@ SCREENS: Final = (
     Screen("payment", _payment),
     Screen("payment-no-money", _no_money),
     Screen("receipt", _receipt),
+    Screen("signature", _signature),
+    Screen("verify-chat", _verify),
     Screen("connection-lost", _lost_connection),
     Screen("chat-list", _list),
     Screen("members", _members),
