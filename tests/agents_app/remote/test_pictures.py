@@ -67,18 +67,14 @@ async def speak_uamp(socket: ServerConnection, received: list[Any]) -> None:
             reply = {**created, "uamp_version": "1.0", "in_reply_to": request.get("event_id")}
             await socket.send(json.dumps({"event_id": "e1", **reply}))
     images = ({"url": DRAWING}, ENCODED)
-    deltas: list[dict[str, Any]] = [
-        {"type": "image", "image": image, "filename": "drawing.png"} for image in images
-    ]
+    deltas = [{"type": "image", "image": image, "filename": "drawing.png"} for image in images]
     done = {"id": "r9", "status": "completed", "output": []}
-    for number, event in enumerate(
-        [
-            {"type": "response.created"},
-            *({"type": "response.delta", "delta": delta} for delta in deltas),
-            {"type": "response.done", "response": done},
-        ],
-        2,
-    ):
+    events: list[dict[str, Any]] = [
+        {"type": "response.created"},
+        *({"type": "response.delta", "delta": delta} for delta in deltas),
+        {"type": "response.done", "response": done},
+    ]
+    for number, event in enumerate(events, 2):
         frame = {"event_id": f"e{number}", "session_id": "s", "response_id": "r9", **event}
         await socket.send(json.dumps(frame))
     await socket.wait_closed()
