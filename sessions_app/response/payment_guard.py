@@ -310,16 +310,15 @@ class PaymentGuard:
     async def _choose_payer(self) -> None:
         context, before = self._context, self._payment
         self._payment = await database.run(payers.current_payment, before)
+        if self._payment.payer_id is None and context.user_id is not None:
+            # The pool of the chat is used up; the asker may pay the rest.
+            self._payment = replace(self._payment, source=None, payer_id=context.user_id)
         if before.is_sponsored or self._payment.payer_id != before.payer_id:
             # The previous payer's balance must not be shown to another.
             self._is_payers_balance = False
         if self._payment.is_sponsored:
             # The sponsor's budget is used up; the asker may pay the rest.
             self._payment = replace(self._payment, source=None, is_sponsored=False)
-        if self._payment.payer_id is None and context.user_id is not None:
-            # The chat's pool is used up, too.
-            self._is_payers_balance = False
-            self._payment = replace(self._payment, source=None, payer_id=context.user_id)
 
     async def _write_request(
         self, amount: Money, action: str
