@@ -39,7 +39,7 @@ def test_an_agents_owner_may_pay_for_it(dial: Dial, alice: Person, bob: Person) 
     assert str(wallet(bob).available) == "9"
 
 
-def test_an_empty_pool_is_said_and_nothing_runs(dial: Dial, alice: Person) -> None:
+def test_nothing_runs_with_an_empty_pool_before_the_asker_pays(dial: Dial, alice: Person) -> None:
     priced("paid", per_answer="1")
     chat = shared_chat(rich(alice), agents=("paid",))
     chat.payer, chat.agreed_prices = "pool", prices_in(chat.pk)
@@ -47,6 +47,7 @@ def test_an_empty_pool_is_said_and_nothing_runs(dial: Dial, alice: Person) -> No
     client = dial(alice)
     client.create_session(chat=chat.pk)
     client.ask("@paid Hello")
-    ended = client.until(*TERMINAL)[-1]
-    assert ended["error"]["code"] == "payment_required"
+    received = client.until("payment.required", *TERMINAL)
+    assert received[-1]["type"] == "payment.required"
+    assert not [frame for frame in received if frame["type"] == "response.delta"]
     assert str(wallet(alice).available) == "10"
