@@ -9,7 +9,7 @@ const LOGS = "log";
 /** @typedef {import("../uamp/types.js").PublishedKey} PublishedKey */
 
 export class SignatureKeys {
-  /** @param {(path: string) => Promise<any>} get */
+  /** @param {(path: string, options?: RequestInit) => Promise<any>} get */
   constructor(get) {
     this._get = get;
     /** @type {Map<string, {keys: Promise<PublishedKey[]>, until: number}>} */
@@ -37,9 +37,13 @@ export class SignatureKeys {
     return keys;
   }
 
-  /** The published keys that sign the heads of logs. @returns {Promise<PublishedKey[]>} */
+  /**
+   * The published keys that sign the heads of logs, as they are now: a head may be signed with a
+   * key that is newer than the browser's cache.
+   * @returns {Promise<PublishedKey[]>}
+   */
   async ofLogs() {
-    const { keys } = await this._get("/.well-known/jwks.json");
+    const { keys } = await this._get("/.well-known/jwks.json", { cache: "no-cache" });
     return keys.filter((/** @type {PublishedKey} */ { uamp_owner: owner }) => owner === LOGS);
   }
 
@@ -60,9 +64,9 @@ export class SignatureKeys {
   }
 }
 
-/** @param {string} path */
-async function read(path) {
-  const answer = await fetch(path, { headers: { Accept: "application/json" } });
+/** @param {string} path @param {RequestInit} [options] */
+async function read(path, options) {
+  const answer = await fetch(path, { ...options, headers: { Accept: "application/json" } });
   if (!answer.ok) throw new TypeError(`${path}: ${answer.status}`);
   return answer.json();
 }
