@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { openHead } from "../../static/uamp/logs/chain.js";
 import { BadExport, ChatCheck } from "../../static/uamp/logs/chat-check.js";
-import { batchesOf } from "../../static/uamp/logs/lines.js";
+import { LostStream, batchesOf } from "../../static/uamp/logs/lines.js";
 import {
   CHAT,
   KEYS,
@@ -81,4 +81,40 @@ test("lines are read from a stream however it is cut", async () => {
     assert.deepEqual(lines, [{ a: "é" }, { a: 2 }, { a: 3 }]);
   }
   await assert.rejects(Array.fromAsync(batchesOf(streamOf(4, bytes.length - 3))), SyntaxError);
+  // Cut within a character.
+  await assert.rejects(Array.fromAsync(batchesOf(streamOf(4, 7))), SyntaxError);
+});
+
+test("a connection that is lost is not a file that was cut off", async () => {
+  const lines = batchesOf(
+    new ReadableStream({
+      pull(controller) {
+        controller.error(new TypeError("network error"));
+      },
+    }),
+  );
+  await assert.rejects(lines.next(), LostStream);
+});
+
+test("a long line is searched for its end once", async () => {
+  const part = new TextEncoder().encode("x".repeat(1000));
+  const parts = Array.from({ length: 500 }, () => part);
+  const [quote, end] = [new Uint8Array([0x22]), new Uint8Array([0x22, 0x0a])];
+  const stream = ReadableStream.from([quote, ...parts, end]);
+  const { split, lastIndexOf } = String.prototype;
+  let searched = 0;
+  const counted = (search) =>
+    function count(...options) {
+      searched += this.length;
+      return search.apply(this, options);
+    };
+  String.prototype.split = counted(split);
+  String.prototype.lastIndexOf = counted(lastIndexOf);
+  try {
+    const [[line]] = await Array.fromAsync(batchesOf(stream));
+    assert.equal(line.length, 500_000);
+  } finally {
+    Object.assign(String.prototype, { split, lastIndexOf });
+  }
+  assert.ok(searched < 1_100_000, `${searched}`);
 });
