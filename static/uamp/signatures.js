@@ -7,12 +7,11 @@
 /**
  * @typedef {import("./types.js").SignatureState} SignatureState
  * @typedef {import("./types.js").RequestState} RequestState
+ * @typedef {import("./types.js").HashedQuestion} HashedQuestion
  * @typedef {import("./types.js").SignedMessage} SignedMessage
  * @typedef {import("./types.js").Claims} Claims
- * @typedef {import("./types.js").Verdict} Verdict
  * @typedef {import("./types.js").SignedReceipt} SignedReceipt
  * @typedef {import("./types.js").ReceiptClaims} ReceiptClaims
- * @typedef {import("./types.js").ReceiptVerdict} ReceiptVerdict
  * @typedef {import("./types.js").PublishedKey} PublishedKey
  */
 
@@ -82,7 +81,7 @@ export async function sha256(text) {
  * @param {PublishedKey[]} keys those of the server (`/.well-known/jwks.json`)
  * @param {{chatId?: string, question?: SignedMessage|null}} [about] the chat, and the message of
  *   `request_id`
- * @returns {Promise<Verdict>}
+ * @returns {Promise<import("./types.js").Verdict>}
  */
 export async function checkAnswer(message, keys, { chatId, question } = {}) {
   const { signature } = message;
@@ -97,7 +96,8 @@ export async function checkAnswer(message, keys, { chatId, question } = {}) {
     const { key } = opened;
     const claims = /** @type {Claims} */ (opened.claims);
     if (!couldSign(key, `agent:${claims.sub}`, claims.iat)) throw new UnknownKey();
-    const about = { claims, kid: key.kid, request: await requestOf(claims, question) };
+    const request = question ? requestOf(claims, await hashedQuestion(question)) : "absent";
+    const about = { claims, kid: key.kid, request };
     const state = await stateOf(claims, key, message, chatId);
     const part =
       state === "valid" || state === "rotated" ? changedPart(claims, message) : undefined;
@@ -124,7 +124,7 @@ function changedPart({ output_hash, usage_hash }, message) {
  * @param {PublishedKey[]} keys those of the server
  * @param {{chatId?: string, message?: SignedMessage}} [about] the chat, and the answer that was
  *   paid: its price is compared where its key is among them
- * @returns {Promise<ReceiptVerdict>}
+ * @returns {Promise<import("./types.js").ReceiptVerdict>}
  */
 export async function checkReceipt(receipt, keys, { chatId, message } = {}) {
   const { document: signed } = receipt;
@@ -377,18 +377,23 @@ const isErased = (message) =>
   Boolean(message.deleted_at) && !message.content && !message.content_items?.length;
 
 /**
- * @param {Claims} claims
- * @param {SignedMessage|null} [question]
- * @returns {Promise<RequestState>}
+ * What the signatures of its answers cover of a question, as hashes.
+ * @param {SignedMessage} question
+ * @returns {Promise<HashedQuestion>}
  */
-async function requestOf(claims, question) {
-  if (!question || !claims.request_id || question.id !== claims.request_id) return "absent";
-  if (isErased(question)) return "erased";
-  const { id, role = "", content, content_items: items, salt } = question;
+export async function hashedQuestion(question) {
+  const { id, role = "", content, content_items: items, salt, edited_at: editedAt } = question;
   const request = { id, role, content: content ?? "", content_items: items ?? [] };
   // Servers of the release before salts sign without the salt, also while they are being updated.
   const forms = typeof salt === "string" && salt ? [{ ...request, salt }, request] : [request];
   const hashes = await Promise.all(forms.map(hashOf));
-  if (hashes.includes(claims.request_hash)) return "same";
-  return question.edited_at ? "edited" : "changed";
+  return { id, hashes, isErased: isErased(question), isEdited: Boolean(editedAt) };
+}
+
+/** @param {Claims} claims @param {HashedQuestion} question @returns {RequestState} */
+export function requestOf({ request_id: id, request_hash: hash }, question) {
+  if (!id || question.id !== id) return "absent";
+  if (question.isErased) return "erased";
+  if (question.hashes.includes(hash)) return "same";
+  return question.isEdited ? "edited" : "changed";
 }

@@ -40,6 +40,12 @@
  * @property {unknown} [edited_at]
  * @property {string|null} [salt] which `request_hash` covers
  *
+ * @typedef {object} HashedQuestion a question without its text
+ * @property {string} id
+ * @property {(string|null)[]} hashes of the forms that a `request_hash` may cover
+ * @property {boolean} isErased
+ * @property {boolean} isEdited
+ *
  * @typedef {object} Claims what the agent signed
  * @property {string} iss
  * @property {string} sub

@@ -207,6 +207,9 @@ test("a message that the page shows is compared too", async () => {
   assert.deepEqual(await shows({ id: "msg_1", revision: 0, content: "one" }), []);
   const changed = [["message_changed", 1, "msg_1"]];
   assert.deepEqual(await shows({ id: "msg_1", revision: 0, content: "One" }), changed);
+  // The first message of a thread is shown twice.
+  const first = { id: "msg_1", revision: 0, content: "One" };
+  assert.deepEqual(await problemsOf(exported(), { shown: [first, first] }), changed);
   assert.deepEqual(await shows({ id: "msg_2", revision: 1, content: "new" }), []);
   // The page may be behind, or ahead of the file.
   assert.deepEqual(await shows({ id: "msg_2", revision: 0, content: "two" }), []);

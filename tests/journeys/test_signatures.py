@@ -8,6 +8,7 @@ import pytest
 from click.testing import CliRunner
 from playwright.async_api import expect
 
+from tests.journeys.changed_rows import CHEAPER, OTHER_RECORD
 from tests.journeys.paying_person import PayingPerson
 from tests.journeys.product import (
     Product,
@@ -38,12 +39,6 @@ entry = ChatEvent.objects.get(chat_id=row.chat_id, seq=row.seq)
 entry.payload["message"]["content"] = text
 entry.save()
 """
-# A question that the page has shown already.
-MESSAGE = """
-from chat_app.models import Message
-row = Message.objects.get(chat_id="{chat}", role="user")
-Message.objects.filter(pk=row.pk).update(content=row.content.replace("wood", "food"))
-"""
 KEYS = """
 from signing_app import owner_keys
 from signing_app.models import PublishedKey
@@ -51,56 +46,12 @@ from signing_app.models import PublishedKey
 """
 ROTATE = "for owner in owner_keys.owners(): owner_keys.rotate(owner)"
 WITHDRAW = "for key in PublishedKey.objects.all(): owner_keys.withdraw(key.pk)"
-# The ledger's triggers refuse this to every database user; who owns the database drops them.
-CHEAPER = """
-from django.db import connection
-with connection.cursor() as cursor:
-    cursor.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'")
-    triggers = cursor.fetchall()
-    for name, _ in triggers:
-        cursor.execute(f"DROP TRIGGER {name}")
-    cursor.execute("UPDATE payments_app_entry SET amount = amount / 2 WHERE transfer_id IN"
-        " (SELECT id FROM payments_app_transfer WHERE kind = 'answer')")
-    for _, sql in triggers:
-        cursor.execute(sql)
-"""
-# The byte of an event that no message shows: the time at which an answer began.
-OTHER_EVENT = """
-from chat_app.models import ChatEvent
-entry = ChatEvent.objects.filter(type="response.created", chat_id="{chat}").order_by("-seq").first()
-entry.payload["timestamp"] += 1
-entry.save()
-"""
-# Clients of other protocols read the row of the response, which the page does not show.
-OTHER_RECORD = """
-from sessions_app.models import Response
-row = Response.objects.filter(status="completed").order_by("-created_at").first()
-row.output[0]["text"] = row.output[0]["text"].replace("wood", "food")
-row.save()
-"""
 FORGET = """
 from chat_app.models import ChatEvent
 row = ChatEvent.objects.filter(type="response.done").order_by("-seq").first()
 row.payload.pop("signature")
 row.save()
 """
-
-
-# What the page says of each change when the chat is verified.
-CHANGES = {
-    OTHER_EVENT: {"This entry of the log was changed, or inserted later."},
-    OTHER_RECORD: {
-        (
-            "The message is exactly what the agent signed, but the stored answer that"
-            " other programs read was changed."
-        )
-    },
-    CHEAPER: {"The agent signed a different price: $1.00."},
-    MESSAGE: {
-        "This message differs from the one in the log.",
-        "The question isn't the one that was answered.",
-    },
-}
 
 
 @pytest.fixture(scope="module")
@@ -220,39 +171,6 @@ async def test_the_badge_shows_what_became_of_an_answer(
         await third.reload()
         await shows(third, "unsigned", "Unsigned", request="absent")
         no_complaints(page, other, third)
-
-
-async def verify_chat(page: Page) -> list[str]:
-    """Verify the open chat, and return the sentences of the problems."""
-    await badge_of(page).click()
-    await page.get_by_test_id("signature-details").get_by_test_id("verify-chat").click()
-    dialog = page.get_by_test_id("verify-dialog")
-    verdict = dialog.get_by_test_id("verify-verdict")
-    await expect(verdict).to_be_visible()
-    rows = dialog.get_by_test_id("verify-problem").locator("span")
-    sentences = await rows.all_inner_texts()
-    await expect(verdict).to_have_attribute("data-problems", str(len(sentences)))
-    await expect(dialog).to_contain_text("signed the end of the log")
-    await dialog.get_by_role("button", name="Close").click()
-    return sentences
-
-
-async def test_each_row_that_is_changed_shows_when_the_chat_is_verified(
-    product: Product, chromium: Browser
-) -> None:
-    payer = PayingPerson(product, money="10")
-    async with browser(chromium) as running:
-        page = await payer.open(running)
-        await write(page, "A house of wood")
-        await page.get_by_test_id("pay").click()
-        await expect(badge_of(page)).to_have_attribute("data-state", "valid")
-        assert await verify_chat(page) == []
-        expected: set[str] = set()
-        for change, sentences in CHANGES.items():
-            product.run(change.replace("{chat}", payer.chat_id))
-            expected |= sentences
-            assert set(await verify_chat(page)) == expected
-        no_complaints(page)
 
 
 @pytest.mark.long

@@ -17,6 +17,12 @@ if TYPE_CHECKING:
     from tests.screens.screen import Reach
     from tests.screens.stage import Stage
 
+# The newest message, which the log has.
+_REMOVE: Final = """
+from chat_app.models import Message
+Message.objects.filter(chat_id="{chat}").latest("seq").delete()
+"""
+
 
 def _message(page: Page, text: str) -> Locator:
     return page.get_by_test_id("message").filter(has_text=text).last
@@ -85,6 +91,15 @@ async def _verify(stage: Stage) -> Page:
     page = await _signature(stage)
     await page.get_by_test_id("verify-chat").click()
     await page.get_by_test_id("verify-verdict").wait_for()
+    return page
+
+
+async def _verify_incomplete(stage: Stage) -> Page:
+    page = await _signature(stage)
+    chat_id = page.url.rpartition("/")[2]
+    stage.product.run(_REMOVE.format(chat=chat_id))
+    await page.get_by_test_id("verify-chat").click()
+    await page.get_by_test_id("verify-gaps").wait_for()
     return page
 
 
@@ -288,6 +303,7 @@ SCREENS: Final = (
     Screen("receipt", _receipt),
     Screen("signature", _signature),
     Screen("verify-chat", _verify),
+    Screen("verify-incomplete", _verify_incomplete),
     Screen("connection-lost", _lost_connection),
     Screen("chat-list", _list),
     Screen("members", _members),

@@ -3,15 +3,15 @@
  * their signatures (docs/log-chain.md). It reads the export as a stream and can be stopped.
  */
 
-import { ApiError } from "../api.js";
+import { ApiError, isApiError } from "../api.js";
 import { page, store, threadPage } from "../context.js";
 import { publishedKeys } from "../signature-keys.js";
 import { glyph } from "../view.js";
 import { html, nothing } from "../../vendor/lit/lit.js";
 import { BadExport, ChatCheck } from "../../uamp/logs/chat-check.js";
-import { batchesOf } from "../../uamp/logs/lines.js";
+import { LostStream, batchesOf } from "../../uamp/logs/lines.js";
 import { DialogView } from "./dialog-view.js";
-import { factsOf, sentenceOf } from "./verify-words.js";
+import { factsOf, gapsOf, sentenceOf, verdictText } from "./verify-words.js";
 import { gettext, interpolate, ngettext } from "../words.js";
 
 /**
@@ -29,6 +29,24 @@ async function errorOf(response) {
   const isProblem = (response.headers.get("Content-Type") ?? "").includes("json");
   return new ApiError(response.status, isProblem ? await response.json() : {});
 }
+
+/**
+ * The result of a request, whose failure is that of the connection.
+ * @template T
+ * @param {Promise<T>} request
+ * @returns {Promise<T>}
+ */
+const reached = (request) =>
+  request.catch((error) => {
+    throw error instanceof TypeError ? new ApiError(0) : error;
+  });
+
+/** The keys of the server, where a check reads them. */
+const KEYS = {
+  /** @param {string} kid */
+  of: (kid) => reached(publishedKeys.of(kid)),
+  ofLogs: () => reached(publishedKeys.ofLogs()),
+};
 
 /** The messages of a chat that the page shows now. @param {string} chatId */
 const shownIn = (chatId) =>
@@ -71,18 +89,24 @@ export class VerifyDialog extends DialogView {
       if (!signal.aborted) this._result = result;
     } catch (error) {
       if (signal.aborted) return;
-      // A connection that was lost, or a file that was cut off.
-      if (error instanceof TypeError) throw new ApiError(0);
-      if (!(error instanceof BadExport || error instanceof SyntaxError)) throw error;
-      throw new ApiError(0, { detail: gettext("The chat could not be read to its end.") });
+      if (error instanceof LostStream) throw new ApiError(0);
+      if (error instanceof BadExport || error instanceof SyntaxError)
+        throw new ApiError(0, { detail: gettext("The chat could not be read to its end.") });
+      if (!isApiError(error)) this._error = gettext("The check failed.");
+      throw error;
     }
   }
 
   /** @param {string} chatId @param {AbortSignal} signal @returns {Promise<ChatResult>} */
   async _checked(chatId, signal) {
-    const response = await fetch(exportOf(chatId), { signal, cache: "no-store" });
+    // Browsers have no cryptography for pages without https.
+    if (!crypto.subtle)
+      throw new ApiError(0, {
+        detail: gettext("This browser can't verify the chat here. It needs an address with https."),
+      });
+    const response = await reached(fetch(exportOf(chatId), { signal, cache: "no-store" }));
     if (!response.ok || !response.body) throw await errorOf(response);
-    const check = new ChatCheck(chatId, publishedKeys);
+    const check = new ChatCheck(chatId, KEYS);
     for await (const lines of batchesOf(response.body)) {
       await check.add(lines);
       this._progress = check.progress;
@@ -143,29 +167,29 @@ export class VerifyDialog extends DialogView {
 
   /** @param {ChatResult} result @param {Chat} chat */
   _outcome(result, chat) {
-    const { problems, problemCount } = result;
+    const { verdict, problems, problemCount } = result;
+    const gaps = gapsOf(result);
     return html`<p
-        class="verify-verdict ${problemCount ? "is-bad" : ""}"
+        class="verify-verdict ${verdict === "changed" ? "is-bad" : ""}"
         role="status"
         data-testid="verify-verdict"
+        data-verdict=${verdict}
         data-problems=${problemCount}
       >
-        ${glyph(problemCount ? "alert" : "seal")}<b
-          >${
-            problemCount
-              ? interpolate(
-                  ngettext("%(n)s problem was found.", "%(n)s problems were found.", problemCount),
-                  { n: problemCount },
-                )
-              : gettext("Nothing was changed.")
-          }</b
-        >
+        ${glyph(verdict === "unchanged" ? "seal" : "alert")}<b>${verdictText(result)}</b>
       </p>
       ${
         problems.length
           ? html`<ol class="verify-problems">
               ${problems.map((problem) => this._problemRow(problem, chat))}
             </ol>`
+          : nothing
+      }
+      ${
+        gaps.length
+          ? html`<ul class="verify-facts" data-testid="verify-gaps">
+              ${gaps.map((text) => html`<li>${text}</li>`)}
+            </ul>`
           : nothing
       }
       <ul class="verify-facts quiet">

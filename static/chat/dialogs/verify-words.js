@@ -2,6 +2,7 @@
 
 import { formatExact } from "../money/amounts.js";
 import { fullTime } from "../text/time.js";
+import { unsupportedIn } from "../../uamp/logs/chat-check.js";
 import { gettext, interpolate, ngettext } from "../words.js";
 
 /**
@@ -12,7 +13,7 @@ import { gettext, interpolate, ngettext } from "../words.js";
 /** @type {Record<import("../../uamp/logs/chat-check.js").ProblemKind, string>} */
 const PROBLEMS = {
   message_changed: gettext("This message differs from the one in the log."),
-  message_missing: gettext("The log has a message here that was removed from the chat."),
+  message_missing: gettext("The log has a message here that is missing from the chat."),
   entry_changed: gettext("This entry of the log was changed, or inserted later."),
   entry_missing: gettext("An entry of the log is missing here."),
   checkpoint_changed: gettext("This entry differs from the one that the server signed."),
@@ -58,10 +59,27 @@ function signedText({ answers }) {
 }
 
 /** @param {ChatResult} result */
-function headText({ head, headState }) {
-  if (!head || headState === "changed" || headState === "unknown_key") return "";
+export function verdictText({ verdict, problemCount }) {
+  if (verdict === "unchanged") return gettext("Nothing was changed.");
+  if (verdict === "incomplete")
+    return gettext("No change was found, but not everything could be verified.");
+  return interpolate(
+    ngettext("%(n)s problem was found.", "%(n)s problems were found.", problemCount),
+    { n: problemCount },
+  );
+}
+
+/** Why the signed head proves nothing, unless that is a problem. @param {ChatResult} result */
+function headGap({ headState, problems }) {
   if (headState === "unsupported")
     return gettext("This browser can't verify the signature on the end of the log.");
+  if (headState || problems.some(({ kind }) => kind === "not_signed")) return "";
+  return gettext("The server hasn't signed the end of the log.");
+}
+
+/** @param {ChatResult} result */
+function headText({ head, headState }) {
+  if (!head || headState !== "signed") return "";
   return interpolate(gettext("%(server)s signed the end of the log on %(time)s."), {
     server: head.server,
     time: fullTime(head.at * 1000),
@@ -72,12 +90,37 @@ function headText({ head, headState }) {
 const withCount = (n, text) => (n ? interpolate(text, { n }) : "");
 
 /**
- * What was checked, and what could not be.
+ * What could not be verified.
+ * @param {ChatResult} result
+ * @returns {string[]}
+ */
+export function gapsOf(result) {
+  const { absent, unverified, unsigned, unchained } = result;
+  return [
+    headGap(result),
+    withCount(
+      absent,
+      gettext(
+        "Messages that the log has and the chat doesn't: %(n)s. They were removed, or written during this check: verify again.",
+      ),
+    ),
+    withCount(unverified, gettext("Messages that the log can't confirm: %(n)s.")),
+    withCount(
+      unchained,
+      gettext("Entries older than the hash chain, which nothing proves: %(n)s."),
+    ),
+    withCount(unsigned, gettext("Entries written since the end of the log was signed: %(n)s.")),
+    withCount(unsupportedIn(result), gettext("Signatures that this browser can't verify: %(n)s.")),
+  ].filter(Boolean);
+}
+
+/**
+ * What was checked.
  * @param {ChatResult} result
  * @returns {string[]}
  */
 export function factsOf(result) {
-  const { messages, entries, answers, erased, unchained, unverified, unsigned } = result;
+  const { messages, entries, answers, erased } = result;
   return [
     interpolate(ngettext("%(n)s message was checked.", "%(n)s messages were checked.", messages), {
       n: messages,
@@ -92,16 +135,6 @@ export function factsOf(result) {
       answers.unsigned ?? 0,
       ngettext("%(n)s answer is unsigned.", "%(n)s answers are unsigned.", answers.unsigned ?? 0),
     ),
-    withCount(
-      answers.unsupported ?? 0,
-      gettext("Signatures that this browser can't verify: %(n)s."),
-    ),
     withCount(erased, gettext("Entries whose content was deleted, so only a hash is left: %(n)s.")),
-    withCount(
-      unchained,
-      gettext("Entries older than the hash chain, which nothing proves: %(n)s."),
-    ),
-    withCount(unverified, gettext("Messages that the log can't confirm: %(n)s.")),
-    withCount(unsigned, gettext("Entries written since the end of the log was signed: %(n)s.")),
   ].filter(Boolean);
 }

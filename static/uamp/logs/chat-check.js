@@ -3,7 +3,7 @@
  * signatures and receipts. `uamp verify` is the same for the command line.
  */
 
-import { checkAnswer, checkReceipt, kidOf } from "../signatures.js";
+import { checkAnswer, checkReceipt, hashedQuestion, kidOf, requestOf } from "../signatures.js";
 import { hashOfContent, openHead } from "./chain.js";
 import { LogCheck } from "./log-check.js";
 
@@ -23,7 +23,11 @@ import { LogCheck } from "./log-check.js";
  * @property {string} [messageId]
  * @property {{amount: string, currency: string}} [price] the one that the agent signed
  *
+ * @typedef {"changed"|"incomplete"|"unchanged"} ChatVerdict whether a problem was found; if not,
+ *   whether everything could be verified
+ *
  * @typedef {object} ChatResult
+ * @property {ChatVerdict} verdict
  * @property {number} messages
  * @property {number} entries
  * @property {number} erased entries of which only a digest is left
@@ -40,16 +44,31 @@ import { LogCheck } from "./log-check.js";
  */
 
 const PROBLEMS_MAX = 100;
-/** How many messages are kept to compare the questions of later answers. */
+/** How many messages are kept, as hashes, to compare the questions of later answers. */
 const QUESTIONS = 1000;
 
 /** The export is not what a server writes, or was cut off. */
 export class BadExport extends Error {}
 
+/** @param {MessageLine} line */
+const signedMessage = (line) => /** @type {SignedMessage} */ (/** @type {unknown} */ (line));
+
 /** Count a value. @param {Record<string, number>} counts @param {string} name */
 const count = (counts, name) => {
   counts[name] = (counts[name] ?? 0) + 1;
 };
+
+/** Signatures that this browser cannot verify. @param {ChatResult} result */
+export const unsupportedIn = ({ answers, receipts }) =>
+  (answers.unsupported ?? 0) + (receipts.unsupported ?? 0);
+
+/** @param {ChatResult} result @returns {ChatVerdict} */
+function verdictOf(result) {
+  const { problemCount, head, headState, unverified, absent, unsigned, unchained } = result;
+  if (problemCount) return "changed";
+  const gaps = unverified + absent + unsigned + unchained + unsupportedIn(result);
+  return head && headState === "signed" && !gaps ? "unchanged" : "incomplete";
+}
 
 export class ChatCheck {
   /**
@@ -61,7 +80,7 @@ export class ChatCheck {
   constructor(chatId, keys) {
     this._chatId = chatId;
     this._keys = keys;
-    /** @type {Map<string, MessageLine>} */
+    /** @type {Map<string, import("../types.js").HashedQuestion>} */
     this._questions = new Map();
     this._hasEnd = false;
     this._log = new LogCheck(chatId, (kind, seq, messageId) =>
@@ -69,6 +88,7 @@ export class ChatCheck {
     );
     /** @type {ChatResult} */
     this._result = {
+      verdict: "incomplete",
       messages: 0,
       entries: 0,
       erased: 0,
@@ -119,7 +139,8 @@ export class ChatCheck {
     const outcome = await this._log.finish(texts, head);
     const { entries, erased, unchained } = this._log;
     const result = { ...this._result, ...outcome, entries, erased, unchained };
-    return { ...result, problems: result.problems.toSorted((a, b) => a.seq - b.seq) };
+    const problems = result.problems.toSorted((a, b) => a.seq - b.seq);
+    return { ...result, problems, verdict: verdictOf(result) };
   }
 
   /** @param {unknown} kind @param {any[]} lines */
@@ -134,7 +155,8 @@ export class ChatCheck {
 
   /** @param {MessageLine[]} lines */
   async _addMessages(lines) {
-    for (const line of lines) this._questions.set(line.id, line);
+    const questions = await Promise.all(lines.map((line) => hashedQuestion(signedMessage(line))));
+    for (const question of questions) this._questions.set(question.id, question);
     await Promise.all([this._log.addMessages(lines), ...lines.map((line) => this._verify(line))]);
     this._result.messages += lines.length;
     for (const id of this._questions.keys()) {
@@ -157,7 +179,7 @@ export class ChatCheck {
 
   /** Verify the signature and the receipts of a message. @param {MessageLine} line */
   async _verify(line) {
-    const message = /** @type {SignedMessage} */ (/** @type {unknown} */ (line));
+    const message = signedMessage(line);
     const { receipt } = line;
     const parts = receipt ? [receipt, ...(receipt.delegated ?? [])] : [];
     const kids = [message.signature, ...parts.map((part) => part.document)]
@@ -187,20 +209,16 @@ export class ChatCheck {
   /** @param {SignedMessage} message @param {PublishedKey[]} keys @param {MessageLine} line */
   async _verifyAnswer(message, keys, { id, seq }) {
     const chatId = this._chatId;
-    let verdict = await checkAnswer(message, keys, { chatId });
-    const stored = this._questions.get(verdict.claims?.request_id ?? "");
-    if (stored) {
-      const question = /** @type {SignedMessage} */ (/** @type {unknown} */ (stored));
-      verdict = await checkAnswer(message, keys, { chatId, question });
-    }
-    const { state, part, request } = verdict;
+    const { state, part, claims } = await checkAnswer(message, keys, { chatId });
+    const question = this._questions.get(claims?.request_id ?? "");
     count(this._result.answers, state);
     /** @type {ProblemKind|null} */
     let kind = null;
     if (state === "changed") kind = part ? `${part}_changed` : "answer_changed";
     else if (state === "unknown_key") kind = "key_unknown";
     if (kind) this._report({ kind, seq, messageId: id });
-    if (request === "changed") this._report({ kind: "question_changed", seq, messageId: id });
+    if (claims && question && requestOf(claims, question) === "changed")
+      this._report({ kind: "question_changed", seq, messageId: id });
   }
 
   /** @param {Problem} problem */

@@ -29,7 +29,7 @@ import { chainHash, chainStart, entryDigest, hashOfContent, hashOfValue } from "
  * @property {string} firstId the first version of a regenerated answer
  * @property {boolean} isWhole whether the chain covers these facts, and not only their digest
  *
- * @typedef {object} FileMessage a message of the file, with its text as a hash
+ * @typedef {object} FileMessage a message of the file, with its text and signature as hashes
  * @property {number} seq
  * @property {string} facts
  * @property {unknown} kind
@@ -44,13 +44,17 @@ import { chainHash, chainStart, entryDigest, hashOfContent, hashOfValue } from "
  * @property {EntryLine} line
  * @property {boolean} isAsHashed whether it has the chain hash that follows from it
  * @property {string|null} text the hash of the text that it has; "" if only a digest is left
+ * @property {string|null} signature the hash of the one that it has, at the end of an answer
  */
 
 const ENDS = new Set(["response.done", "response.cancelled", "response.error"]);
 const HASH = /^[0-9a-f]{64}$/;
 
-/** The hash of a message without any content. */
-const NOTHING = hashOfContent({});
+/**
+ * The hash of an answer's signature; "" without one.
+ * @param {unknown} signature
+ */
+const hashOfSignature = async (signature) => (signature ? hashOfValue(signature) : "");
 
 /**
  * The time of a message in an export, in milliseconds as its entry has it.
@@ -126,15 +130,18 @@ export class LogCheck {
     this._edits = new Map();
     /** Deleted messages, and whether the chain covers which. @type {Map<string, boolean>} */
     this._deleted = new Map();
-    /** The signatures of answers by response, as the chain covers them. */
+    /** The hashes of the signatures of answers by response, as the chain covers them. */
     /** @type {Map<string, string|null>} */
     this._signatures = new Map();
   }
 
   /** Add messages of the file; all of them come before the first entry. @param {MessageLine[]} lines */
   async addMessages(lines) {
-    const texts = await Promise.all(lines.map(hashOfContent));
+    const hashes = await Promise.all(
+      lines.map((line) => Promise.all([hashOfContent(line), hashOfSignature(line.signature)])),
+    );
     for (const [at, line] of lines.entries()) {
+      const [text, signature] = hashes[at];
       this._first = Math.min(this._first, line.seq);
       this._final = Math.max(this._final, line.seq);
       this._messages.set(line.id, {
@@ -143,9 +150,9 @@ export class LogCheck {
         kind: line.sender_kind ?? null,
         sender: line.sender_id ?? null,
         responseId: line.response_id || "",
-        signature: line.signature ?? null,
+        signature,
         revision: line.revision ?? 0,
-        text: texts[at],
+        text,
         isDeleted: Boolean(line.deleted_at),
       });
     }
@@ -173,37 +180,41 @@ export class LogCheck {
    *   log cannot confirm, messages of the log that are not in the file, entries after the head
    */
   async finish(shown, head) {
-    const nothing = await NOTHING;
+    const nothing = await hashOfContent({});
     const changed = new Set();
-    let unverified = 0;
+    const unverified = new Set();
     for (const [id, message] of this._messages) {
       if (!this._isLogged(id, message, nothing)) {
         changed.add(id);
         this._report("message_changed", message.seq, id);
-      } else if (!this._isVerified(id, message, nothing)) unverified += 1;
+      } else if (!this._isVerified(id, message, nothing)) unverified.add(id);
     }
     for (const { id, revision, text } of shown) {
+      if (changed.has(id) || this._deleted.has(id)) continue;
       const entry = this._announced.get(id);
-      if (!entry || changed.has(id) || this._deleted.has(id)) continue;
       // The page may be ahead of the file.
-      if (!this._texts.has(textKey(id, revision))) continue;
-      if (!this._hasText(id, entry.seq, revision, text))
+      if (!this._texts.has(textKey(id, revision))) unverified.add(id);
+      else if (entry && !this._hasText(id, entry.seq, revision, text)) {
+        changed.add(id);
         this._report("message_changed", entry.seq, id);
+      }
     }
     const absent = this._addMissing();
     if (head && head.seq > this.last.seq) this._report("entry_missing", this.last.seq + 1);
     if (this._chainedFrom && !head) this._report("not_signed", this.last.seq);
-    return { unverified, absent, unsigned: head ? Math.max(0, this.last.seq - head.seq) : 0 };
+    const unsigned = head ? Math.max(0, this.last.seq - head.seq) : 0;
+    return { unverified: unverified.size, absent, unsigned };
   }
 
   /** @param {EntryLine} line @param {{seq: number, hash: string|null}} previous */
   async _hashed(line, previous) {
     const holder = textIn(line);
-    const [payload, text] = await Promise.all([
+    const [payload, text, signature] = await Promise.all([
       line.digest ?? hashOfValue(line.event),
       holder && !line.digest ? hashOfContent(holder.body) : "",
+      ENDS.has(line.event_type) ? hashOfSignature(line.event.signature) : "",
     ]);
-    return { line, text, isAsHashed: await this._isAsHashed(line, previous, payload) };
+    return { line, text, signature, isAsHashed: await this._isAsHashed(line, previous, payload) };
   }
 
   /**
@@ -221,7 +232,8 @@ export class LogCheck {
   }
 
   /** @param {HashedEntry} entry @param {import("./chain.js").LogHead|null} head */
-  _addEntry({ line, isAsHashed, text }, head) {
+  _addEntry(entry, head) {
+    const { line, isAsHashed } = entry;
     const { seq, chain_hash: hash } = line;
     if (seq !== this.last.seq + 1) this._report("entry_missing", this.last.seq + 1);
     this.entries += 1;
@@ -233,11 +245,11 @@ export class LogCheck {
       this._report("entry_changed", seq, textIn(line)?.id);
     if (head?.seq === seq && head.chainHash !== hash) this._report("checkpoint_changed", seq);
     this.last = { seq, hash };
-    this._take(line, text);
+    this._take(entry);
   }
 
-  /** @param {EntryLine} line @param {string|null} text */
-  _take(line, text) {
+  /** @param {HashedEntry} entry */
+  _take({ line, text, signature }) {
     const { seq, event_type: type, response_id: responseId, event, chain_hash: hash } = line;
     const isWhole = line.digest === undefined;
     const holder = textIn(line);
@@ -255,7 +267,7 @@ export class LogCheck {
       const id = String(event.message_id);
       this._deleted.set(id, Boolean(this._deleted.get(id)) || isWhole);
     } else if (ENDS.has(type) && hash !== null && isWhole) {
-      this._signatures.set(responseId, event.signature ?? null);
+      this._signatures.set(responseId, signature);
     }
     // A text without a canonical form is not the one that was written.
     if (!holder || text === null) return;
@@ -310,8 +322,9 @@ export class LogCheck {
     if (entry && !entry.isWhole) return message.text === nothing;
     if (entry && entry.kind !== null && entry.kind !== message.kind) return false;
     const isLast = (this._lastRevision(id) ?? message.revision) === message.revision;
+    // Entries older than the chain are counted as such; of these, too, the text must be there.
     const isCovered =
-      this._isOlder(id, message.seq) || Boolean(this._texts.get(textKey(id, message.revision)));
+      message.text !== null && this._texts.get(textKey(id, message.revision)) === message.text;
     return isLast && isCovered && !this._deleted.has(id);
   }
 

@@ -13,7 +13,7 @@ from django.db import connection, transaction
 from chat_app.log import chain
 from chat_app.log.deletions import without_output
 from chat_app.log.verification import entries_after
-from chat_app.models import ChatEvent, Message
+from chat_app.models import Chat, ChatEvent, LogCheckpoint, Message
 from payments_app.models import Entry
 from payments_app.spending import approvals
 from sessions_app import changed_answers
@@ -25,10 +25,11 @@ from tests.sessions_app.billing.paid_agents import priced, rich, usd
 from tests.sessions_app.response.signatures import exports
 from tests.sessions_app.response.signatures.exports import browser_result, verified
 from tests.sessions_app.response.signatures.signed_answers import answered, history, keys_of
+from uamp.logs.chain import payload_digest
 from uamp.signatures import check_answer, check_receipt
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
     import httpx
@@ -50,10 +51,12 @@ def exported(web: httpx.Client, who: Person, chat_id: str, folder: Path) -> tupl
     return verified(exports.exported(web, who, chat_id, folder), keys_of(web))
 
 
-def browser_kinds(folder: Path, web: httpx.Client) -> set[str]:
-    """Return the kinds of problems that the modules of the page find in the last export."""
-    result = browser_result((folder / "chat.ndjson").read_text(), keys_of(web))
-    return {problem["kind"] for problem in result["problems"]}
+def browser_verdict(
+    folder: Path, web: httpx.Client, shown: Iterable[dict[str, Any]] = ()
+) -> tuple[str, set[str]]:
+    """Return what a page says about the last export: its verdict, and the kinds of problems."""
+    result = browser_result((folder / "chat.ndjson").read_text(), keys_of(web), shown)
+    return result["verdict"], {problem["kind"] for problem in result["problems"]}
 
 
 def verified_rows(chat_id: str) -> str:
@@ -71,7 +74,7 @@ def test_nothing_was_changed(
 ) -> None:
     code, output = exported(web, alice, paid_answer.chat_id, tmp_path)
     assert (code, "as signed" in output) == (0, True), output
-    assert browser_kinds(tmp_path, web) == set()
+    assert browser_verdict(tmp_path, web) == ("unchanged", set())
     assert verified_rows(paid_answer.chat_id).endswith("No log was changed.\n")
 
 
@@ -83,11 +86,80 @@ def test_a_changed_message_shows(
     sentence = "The message differs from the one in the log."
     code, output = exported(web, alice, paid_answer.chat_id, tmp_path)
     assert (code, sentence in output) == (8, True), output
-    assert browser_kinds(tmp_path, web) == {"message_changed", "answer_changed"}
+    assert browser_verdict(tmp_path, web) == (
+        "changed",
+        {"message_changed", "answer_changed"},
+    )
     assert f"message_changed. {sentence}" in verified_rows(paid_answer.chat_id)
     _, answer = history(web, alice, paid_answer.chat_id)
     verdict = check_answer(answer, keys_of(web))
     assert (verdict.state, verdict.detail) == ("changed", "It differs from what the agent signed.")
+
+
+def remove_newest(chat_id: str) -> None:
+    Message.objects.filter(chat_id=chat_id).latest("seq").delete()
+
+
+def remove_first(chat_id: str) -> None:
+    Message.objects.filter(chat_id=chat_id).earliest("seq").delete()
+
+
+def remove_all(chat_id: str) -> None:
+    Message.objects.filter(chat_id=chat_id).delete()
+
+
+def claim_an_erasure(chat_id: str) -> None:
+    """Leave only the digest of a question, which fits any text."""
+    entry = ChatEvent.objects.filter(chat_id=chat_id, type="message.created").earliest("seq")
+    entry.erased_digest = payload_digest(entry.payload)
+    entry.save()
+
+
+def remove_the_chain(chat_id: str) -> None:
+    ChatEvent.objects.filter(chat_id=chat_id).update(chain_hash=None)
+    Chat.objects.filter(pk=chat_id).update(chain_hash=None, chain_seq=None)
+    LogCheckpoint.objects.filter(chat_id=chat_id).delete()
+
+
+@pytest.mark.parametrize(
+    "change", [remove_newest, remove_first, remove_all, claim_an_erasure, remove_the_chain]
+)
+def test_what_cannot_be_verified_is_no_proof(
+    web: httpx.Client,
+    alice: Person,
+    paid_answer: Message,
+    tmp_path: Path,
+    change: Callable[[str], None],
+) -> None:
+    change(paid_answer.chat_id)
+    code, output = exported(web, alice, paid_answer.chat_id, tmp_path)
+    assert (code, "complete" in output) == (8, True), output
+    assert browser_verdict(tmp_path, web) == ("incomplete", set())
+
+
+def test_messages_whose_log_was_removed_are_not_confirmed(
+    web: httpx.Client, alice: Person, paid_answer: Message, tmp_path: Path
+) -> None:
+    """The server signs the head of the empty log, and exports nothing; a page has the messages."""
+    chat_id = paid_answer.chat_id
+    shown = history(web, alice, chat_id)
+    ChatEvent.objects.filter(chat_id=chat_id).delete()
+    LogCheckpoint.objects.filter(chat_id=chat_id).delete()
+    Chat.objects.filter(pk=chat_id).update(last_seq=0, chain_seq=0, chain_hash=bytes(32))
+    code, output = exported(web, alice, chat_id, tmp_path)
+    assert (code, "0 messages" in output) == (0, True), output
+    assert browser_verdict(tmp_path, web, shown) == ("incomplete", set())
+
+
+def test_a_changed_question_shows(
+    web: httpx.Client, alice: Person, paid_answer: Message, tmp_path: Path
+) -> None:
+    question = Message.objects.get(chat_id=paid_answer.chat_id, role="user")
+    Message.objects.filter(pk=question.pk).update(content=f"{question.content}?")
+    code, output = exported(web, alice, paid_answer.chat_id, tmp_path)
+    assert code == 8, output
+    kinds = {"message_changed", "question_changed"}
+    assert browser_verdict(tmp_path, web) == ("changed", kinds)
 
 
 def test_a_deleted_answer_was_not_changed(
@@ -98,7 +170,7 @@ def test_a_deleted_answer_was_not_changed(
     assert web.delete(path, headers=alice.headers).status_code == 204
     code, output = exported(web, alice, paid_answer.chat_id, tmp_path)
     assert (code, "erased" in output) == (0, True), output
-    assert browser_kinds(tmp_path, web) == set()
+    assert browser_verdict(tmp_path, web) == ("unchanged", set())
     assert verified_rows(paid_answer.chat_id).endswith("No log was changed.\n")
     _, answer = history(web, alice, paid_answer.chat_id)
     assert (answer["signature"], answer["stored_output_hash"]) == (None, None)
@@ -125,7 +197,7 @@ def test_a_changed_event_shows(
     assert f"entry_changed. {sentence}" in verified_rows(paid_answer.chat_id)
     # The message differs from an entry that announces another text.
     others = {"message_changed"} if kind == "message.created" else set()
-    assert browser_kinds(tmp_path, web) == {"entry_changed"} | others
+    assert browser_verdict(tmp_path, web) == ("changed", {"entry_changed"} | others)
 
 
 @pytest.mark.parametrize("column", ["output", "emptied", "usage", "no usage"])
@@ -155,7 +227,7 @@ def test_a_changed_response_shows(
     code, output = exported(web, alice, paid_answer.chat_id, tmp_path)
     assert (code, sentence in output) == (8, True), output
     kind = "response_changed" if part == "response" else "usage_changed"
-    assert browser_kinds(tmp_path, web) == {kind}
+    assert browser_verdict(tmp_path, web) == ("changed", {kind})
 
 
 def test_an_answer_emptied_after_a_name_was_erased_beside_it_shows(
@@ -208,7 +280,7 @@ def test_a_changed_price_shows(
     assert (verdict.state, verdict.detail) == ("changed", sentence)
     code, output = exported(web, alice, paid_answer.chat_id, tmp_path)
     assert (code, sentence in output) == (8, True), output
-    assert browser_kinds(tmp_path, web) == {"price_changed"}
+    assert browser_verdict(tmp_path, web) == ("changed", {"price_changed"})
     with pytest.raises(CommandError, match="The ledger does not add up"):
         call_command("audit_ledger")
 

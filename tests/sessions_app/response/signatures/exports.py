@@ -12,6 +12,8 @@ from tests.uamp.signatures.node_crypto import verified_by_node
 from uamp.command_line.program import program
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     import httpx
 
     from tests.live_server import Person
@@ -36,8 +38,11 @@ def verified(file: Path, keys: list[dict[str, Any]]) -> tuple[int, str]:
     return done.exit_code, done.output
 
 
-def browser_result(text: str, keys: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return what the modules of the pages find in an export."""
-    (result,) = verified_by_node([{"text": text, "keys": keys}], BROWSER)
+def browser_result(
+    text: str, keys: list[dict[str, Any]], shown: Iterable[dict[str, Any]] = ()
+) -> dict[str, Any]:
+    """Return what the modules of the pages find in an export and in the messages of a page."""
+    documents = [{"text": text, "keys": keys, "shown": list(shown)}]
+    (result,) = verified_by_node(documents, BROWSER)
     checked: dict[str, Any] = result
     return checked

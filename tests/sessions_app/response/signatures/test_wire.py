@@ -15,7 +15,7 @@ from tests.client import TERMINAL
 from tests.live_server import shared_chat
 from tests.sessions_app.billing.paid_agents import priced, rich, usd
 from tests.sessions_app.response.signatures.exports import browser_result, exported, verified
-from tests.sessions_app.response.signatures.signed_answers import keys_of
+from tests.sessions_app.response.signatures.signed_answers import history, keys_of
 from tests.uamp.signatures.node_crypto import verified_by_node
 from uamp.signatures import check_answer
 from upp.providers.scripted import Pause, Step, Text
@@ -138,10 +138,24 @@ def test_answers_of_each_kind_are_verified_over_the_wire(
     ]
     assert verified_by_node([*documents, *changed]) == [True] * 5 + [False] * 5
     # The modules of the page find in the export what the command finds.
-    result = browser_result(file.read_text(), keys)
-    assert (result["problems"], result["answers"], result["headState"]) == (
+    # A page has messages from REST and from the socket.
+    forms = [history(web, alice, chat_id), [*reader.messages.values()]]
+    shown = [message for form in forms for message in form]
+    result = browser_result(file.read_text(), keys, shown)
+    assert (result["verdict"], result["problems"], result["answers"], result["headState"]) == (
+        "unchanged",
         [],
         {"valid": 4},
         "signed",
     )
     assert (result["unverified"], result["absent"], result["unsigned"]) == (0, 0, 0)
+    for form in forms:
+        cut = [
+            {**message, "content_items": message["content_items"][1:]}
+            for message in form
+            if message.get("content_items")
+        ]
+        result = browser_result(file.read_text(), keys, cut)
+        problems = {(problem["kind"], problem["messageId"]) for problem in result["problems"]}
+        assert problems == {("message_changed", message["id"]) for message in cut}
+        assert cut

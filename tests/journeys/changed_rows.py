@@ -1,0 +1,37 @@
+"""What a person with access only to the database changes, as code for the product's shell."""
+
+from __future__ import annotations
+
+# A question that the page has shown already.
+MESSAGE = """
+from chat_app.models import Message
+row = Message.objects.get(chat_id="{chat}", role="user")
+Message.objects.filter(pk=row.pk).update(content=row.content.replace("wood", "food"))
+"""
+# The ledger's triggers refuse this to every database user; who owns the database drops them.
+CHEAPER = """
+from django.db import connection
+with connection.cursor() as cursor:
+    cursor.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'")
+    triggers = cursor.fetchall()
+    for name, _ in triggers:
+        cursor.execute(f"DROP TRIGGER {name}")
+    cursor.execute("UPDATE payments_app_entry SET amount = amount / 2 WHERE transfer_id IN"
+        " (SELECT id FROM payments_app_transfer WHERE kind = 'answer')")
+    for _, sql in triggers:
+        cursor.execute(sql)
+"""
+# The byte of an event that no message shows: the time at which an answer began.
+OTHER_EVENT = """
+from chat_app.models import ChatEvent
+entry = ChatEvent.objects.filter(type="response.created", chat_id="{chat}").order_by("-seq").first()
+entry.payload["timestamp"] += 1
+entry.save()
+"""
+# Clients of other protocols read the row of the response, which the page does not show.
+OTHER_RECORD = """
+from sessions_app.models import Response
+row = Response.objects.filter(status="completed").order_by("-created_at").first()
+row.output[0]["text"] = row.output[0]["text"].replace("wood", "food")
+row.save()
+"""

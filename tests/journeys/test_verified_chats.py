@@ -1,0 +1,176 @@
+"""Members verify a chat in their browser, which says what it found and what it could not verify."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from playwright.async_api import expect
+
+from tests.client import wait_until
+from tests.journeys.changed_rows import CHEAPER, MESSAGE, OTHER_EVENT, OTHER_RECORD
+from tests.journeys.paying_person import PayingPerson
+from tests.journeys.product import Product, browser, no_complaints, running_product, write
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from playwright.async_api import Browser, Locator, Page
+
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
+
+# A new key signs the head of the log.
+ROTATE_LOG = """
+from chat_app.log.checkpoints import checkpoint_of
+from chat_app.models import LogCheckpoint
+from signing_app import owner_keys
+owner_keys.rotate(owner_keys.LOG)
+LogCheckpoint.objects.filter(chat_id="{chat}").delete()
+checkpoint_of("{chat}")
+print("KID", owner_keys.signing_key(owner_keys.LOG).kid)
+"""
+# The newest message, which the log has.
+REMOVE = """
+from chat_app.models import Message
+Message.objects.filter(chat_id="{chat}").latest("seq").delete()
+"""
+NO_CRYPTOGRAPHY = "Object.defineProperty(crypto, 'subtle', { value: undefined })"
+
+# What the page says of each change when the chat is verified.
+CHANGES = {
+    OTHER_EVENT: {"This entry of the log was changed, or inserted later."},
+    OTHER_RECORD: {
+        (
+            "The message is exactly what the agent signed, but the stored answer that"
+            " other programs read was changed."
+        )
+    },
+    CHEAPER: {"The agent signed a different price: $1.00."},
+    MESSAGE: {
+        "This message differs from the one in the log.",
+        "The question isn't the one that was answered.",
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
+    with running_product(tmp_path_factory.mktemp("product")) as running:
+        yield running
+
+
+async def signed_page(payer: PayingPerson, running: Browser) -> Page:
+    """Return a page with an answer that was paid and signed."""
+    page = await payer.open(running)
+    await write(page, "A house of wood")
+    await page.get_by_test_id("pay").click()
+    badge = page.get_by_test_id("signature")
+    await expect(badge).to_have_attribute("data-state", "valid")
+    return page
+
+
+async def verify_chat(page: Page) -> list[str]:
+    """Verify the open chat, and return the sentences of the problems."""
+    await page.get_by_test_id("signature").click()
+    await page.get_by_test_id("signature-details").get_by_test_id("verify-chat").click()
+    dialog = page.get_by_test_id("verify-dialog")
+    verdict = dialog.get_by_test_id("verify-verdict")
+    await expect(verdict).to_be_visible()
+    rows = dialog.get_by_test_id("verify-problem").locator("span")
+    sentences = await rows.all_inner_texts()
+    await expect(verdict).to_have_attribute("data-problems", str(len(sentences)))
+    state = "changed" if sentences else "unchanged"
+    await expect(verdict).to_have_attribute("data-verdict", state)
+    await expect(dialog).to_contain_text("signed the end of the log")
+    await dialog.get_by_role("button", name="Close").click()
+    return sentences
+
+
+async def test_each_row_that_is_changed_shows_when_the_chat_is_verified(
+    product: Product, chromium: Browser
+) -> None:
+    payer = PayingPerson(product, money="10")
+    async with browser(chromium) as running:
+        page = await signed_page(payer, running)
+        assert await verify_chat(page) == []
+        expected: set[str] = set()
+        for change, sentences in CHANGES.items():
+            product.run(change.replace("{chat}", payer.chat_id))
+            expected |= sentences
+            assert set(await verify_chat(page)) == expected
+        no_complaints(page)
+
+
+async def test_a_head_that_a_new_key_signed_is_not_a_change(
+    product: Product, chromium: Browser
+) -> None:
+    payer = PayingPerson(product, money="10")
+    async with browser(chromium) as running:
+        page = await signed_page(payer, running)
+        assert await verify_chat(page) == []
+        printed = product.run(ROTATE_LOG.replace("{chat}", payer.chat_id))
+        kid = printed.split("KID ")[1].split()[0]
+        with product.api(payer.name) as client:
+            wait_until(lambda: kid in client.get("/.well-known/jwks.json").text)
+        # The browser has the keys of the first check in its cache.
+        assert await verify_chat(page) == []
+        no_complaints(page)
+
+
+async def verify_from_the_list(page: Page) -> Locator:
+    """Begin to verify the chat, and return the dialog."""
+    await page.get_by_test_id("chat-item").filter(has_text="Payments").click(button="right")
+    await page.get_by_test_id("chat-menu").get_by_role("menuitem", name="Verify…").click()
+    return page.get_by_test_id("verify-dialog")
+
+
+async def test_a_check_says_what_it_could_not_verify(product: Product, chromium: Browser) -> None:
+    payer = PayingPerson(product, money="10")
+    async with browser(chromium) as running:
+        page = await signed_page(payer, running)
+        product.run(REMOVE.replace("{chat}", payer.chat_id))
+        dialog = await verify_from_the_list(page)
+        verdict = dialog.get_by_test_id("verify-verdict")
+        await expect(verdict).to_have_attribute("data-verdict", "incomplete")
+        await expect(verdict).to_have_text(
+            "No change was found, but not everything could be verified."
+        )
+        await expect(dialog.get_by_test_id("verify-gaps")).to_contain_text(
+            "Messages that the log has and the chat doesn't: 1."
+        )
+        no_complaints(page)
+
+
+async def test_a_check_that_fails_says_why(product: Product, chromium: Browser) -> None:
+    payer = PayingPerson(product, money="10")
+    async with browser(chromium) as running:
+        page = await payer.open(running)
+        await write(page, "A house of wood")
+        await page.get_by_test_id("pay").wait_for()
+
+        async def fails(text: str) -> None:
+            dialog = await verify_from_the_list(page)
+            await expect(dialog.get_by_role("alert")).to_have_text(text)
+            await expect(dialog.get_by_role("progressbar")).to_have_count(0)
+            await dialog.get_by_role("button", name="Close").click()
+
+        await page.route("**/export?*", lambda route: route.fulfill(body='{"type": "chat"'))
+        await fails("The chat could not be read to its end.")
+        await page.unroute("**/export?*")
+        await page.route("**/jwks.json", lambda route: route.abort())
+        await fails("Couldn't reach the server.")
+        await page.unroute("**/jwks.json")
+        no_complaints(page)
+        # A key that no one can read.
+        keys = {"keys": [{"uamp_owner": "log", "kty": "OKP", "crv": "Ed25519", "x": "!"}]}
+        await page.route("**/jwks.json", lambda route: route.fulfill(json=keys))
+        await fails("The check failed.")
+        assert page.complaints.pop()  # type: ignore[attr-defined]
+        no_complaints(page)
+        await page.unroute("**/jwks.json")
+        # Such as over http without a TLS proxy.
+        await page.add_init_script(NO_CRYPTOGRAPHY)
+        await page.reload()
+        await page.get_by_test_id("message").first.wait_for()
+        await fails("This browser can't verify the chat here. It needs an address with https.")
+        no_complaints(page)
