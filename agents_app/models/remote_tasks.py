@@ -10,8 +10,7 @@ class RemoteTask(models.Model):
 
     `ids` are those of the protocol: a task (A2A), or a session and its response (UAMP). `rounds` is
     the number of the agent's messages in this response before the answer, and `fence` the takeover
-    that wrote the row. A row of the protocol `daemon` records that a daemon was given the question,
-    for connected agents that do not start over.
+    that wrote the row.
     """
 
     response_id = models.CharField(primary_key=True, max_length=40)

@@ -22,8 +22,6 @@ logger = logging.getLogger(__name__)
 Ids = Mapping[str, str | int]
 FOLLOWED: Final = frozenset({"a2a", "a2a_03", "uamp"})
 """The protocols over which another process can follow an answer in progress."""
-_DAEMON: Final = "daemon"
-"""The protocol in the row of a question that a daemon has been given, which has no ids."""
 
 
 class TaskHandle(msgspec.Struct, frozen=True, kw_only=True):
@@ -134,7 +132,7 @@ def rounds_of(request: LLMRequest) -> int:
 
 def load(response_id: str) -> TaskHandle | None:
     """Return the handle of a response, or None."""
-    row = RemoteTask.objects.filter(pk=response_id).exclude(protocol=_DAEMON).first()
+    row = RemoteTask.objects.filter(pk=response_id).first()
     if row is None:
         return None
     return TaskHandle(protocol=row.protocol, address=row.address, ids=row.ids, rounds=row.rounds)
@@ -161,23 +159,3 @@ def delete_all(response_ids: Collection[str]) -> None:
 def written_before(at: datetime) -> list[str]:
     """Return the responses whose handles were written before `at`."""
     return list(RemoteTask.objects.filter(updated_at__lt=at).values_list("pk", flat=True))
-
-
-def save_question(response_id: str, *, fence: int, at: datetime) -> None:
-    """Record that a daemon is about to be given the question of a response."""
-    RemoteTask.objects.update_or_create(
-        response_id=response_id,
-        defaults={
-            "protocol": _DAEMON,
-            "address": "",
-            "ids": {},
-            "rounds": 0,
-            "fence": fence,
-            "updated_at": at,
-        },
-    )
-
-
-def has_question(response_id: str) -> bool:
-    """Return whether a daemon may have been given the question of a response."""
-    return RemoteTask.objects.filter(pk=response_id, protocol=_DAEMON).exists()

@@ -81,7 +81,8 @@ class Response(models.Model):
     inferences = models.JSONField(null=True, blank=True)
     process = models.CharField(max_length=40, blank=True)
     fence = models.PositiveIntegerField(default=1)
-    # The fence at which it was last offered to another process, which raises it if it accepts.
+    # The fence at which no daemon of a connected agent had the question: its first one, or that of
+    # an offer to another process; claims move it along. NULL once a daemon may have had it.
     offered_fence = models.PositiveIntegerField(null=True, blank=True)
     lease_until = models.DateTimeField(null=True, blank=True)
     cancel_requested_at = models.DateTimeField(null=True, blank=True)

@@ -87,12 +87,10 @@ def _can_continue(
         return False
     spec = agents.get_spec(row.agent_id)
     if spec.kind == AgentKind.CONNECTED:
-        # The daemon that had started is gone; another one starts over unless there is output. If
-        # the offer of the response lapsed or no daemon had the question, none has started.
-        is_unclaimed = row.offered_fence == row.fence - 1
-        may_start = (
-            was_handed_over or is_unclaimed or starts_over(spec) or not tasks.has_question(row.pk)
-        )
+        # The daemon that had started is gone; another one starts over unless there is output. None
+        # has started if the row says so; rows that processes of an earlier release write do not.
+        is_ungiven = was_handed_over or row.offered_fence == row.fence
+        may_start = is_ungiven or starts_over(spec)
         return may_start and row.fence - 1 <= HANDOVERS and not (row.output or row.text)
     if row.status == ResponseState.WAITING:
         return True

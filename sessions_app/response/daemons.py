@@ -30,8 +30,8 @@ class ResponseDaemons:
         """Send the turn to the least busy daemon; raises DaemonElsewhere and AgentError.
 
         A response handed to this process for its daemon stays here while that daemon has capacity.
-        If its agent does not start over, a row says so before the daemon gets the turn: a process
-        that takes the response over asks again only without it.
+        If its agent does not start over, the response's row says so before the daemon gets the
+        turn: a process that takes the response over asks again only if no daemon had it.
         """
         context = self._context
         while True:
@@ -40,16 +40,16 @@ class ResponseDaemons:
             )
             event = await database.run(_turn, context, daemon.name, daemon.link.base_url)
             if not starts_over(context.spec):
-                await self._record_question()
+                await self._withdraw_offer()
             # The socket may have closed while the contents were read.
             if daemon.has_room:
                 return daemon.begin(context.response_id, event)
 
-    async def _record_question(self) -> None:
-        """Write the row; raises AgentError if another process has taken the response over."""
+    async def _withdraw_offer(self) -> None:
+        """Write that a daemon may have the question; raises AgentError if it must not be given."""
         context = self._context
         if not await database.run(
-            responses.save_question, context.response_id, fence=context.fence
+            responses.give_question, context.response_id, fence=context.fence
         ):
             raise AgentError(
                 f"Another process continues the answer of {context.spec.name}.",

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import F
+from django.db.models import Case, F, PositiveIntegerField, When
 from django.utils import timezone
 
 from sessions_app.models import Response
@@ -35,7 +35,8 @@ database's (`uamp_project.database_clock`): more than twice that, or offers coul
 _STARTED: Final = moves(RESPONSE_TRANSITIONS, ResponseTrigger.START)
 _CLAIM_HANDED_OVER: Final = f"""
 UPDATE sessions_app_response
-SET status = '{_STARTED[ResponseState.QUEUED]}', fence = fence + 1, lease_until = %s
+SET status = '{_STARTED[ResponseState.QUEUED]}', fence = fence + 1, lease_until = %s,
+    offered_fence = CASE WHEN offered_fence = fence THEN fence + 1 ELSE offered_fence END
 WHERE process = %s AND finished_at IS NULL AND status = '{ResponseState.QUEUED}'
 """  # noqa: S608 states of the table
 
@@ -129,12 +130,26 @@ def claim_orphans(process: str, *, running: Collection[str], limit: int = 50) ->
         free = Response.objects.filter(
             pk=row.pk, fence=row.fence, status=row.status, lease_until__lt=now
         )
-        changes = {"fence": F("fence") + 1, "process": process, "lease_until": until}
+        changes = {
+            "fence": F("fence") + 1,
+            "offered_fence": _moved_offer(),
+            "process": process,
+            "lease_until": until,
+        }
         if row.status == ResponseState.QUEUED:
             won = move(free, ResponseTrigger.START, **changes)
         else:
             won = free.update(**changes)
         if won:
-            row.refresh_from_db(fields=["fence", "status"])
+            row.refresh_from_db(fields=["fence", "offered_fence", "status"])
             claimed.append(row)
     return claimed
+
+
+def _moved_offer() -> Case:
+    """Return the next fence if no daemon has had the question, as in `_CLAIM_HANDED_OVER`."""
+    return Case(
+        When(offered_fence=F("fence"), then=F("fence") + 1),
+        default=F("offered_fence"),
+        output_field=PositiveIntegerField(),
+    )

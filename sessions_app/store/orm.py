@@ -162,6 +162,7 @@ def _write_starts(starts: Sequence[Start]) -> list[int]:
                 status=BEGUN,
                 request=new.request,
                 process=s.process,
+                offered_fence=1,
                 lease_until=s.lease_until,
                 created_at=s.at,
             )

@@ -131,9 +131,9 @@ _WRITTEN_STARTS: Final[LiteralString] = f"""
     FROM placed
 ), new_response AS (
     INSERT INTO sessions_app_response (id, chat_id, session_id, agent_id, message_id, status,
-        request, text, output, process, fence, lease_until, created_at)
+        request, text, output, process, fence, offered_fence, lease_until, created_at)
     SELECT r.id, placed.chat_id, placed.session_id, r.agent_id, r.message_id, {BEGINS},
-        r.request, '', '[]', placed.process, 1, placed.lease_until, placed.at
+        r.request, '', '[]', placed.process, 1, 1, placed.lease_until, placed.at
     FROM json_to_recordset(%(responses)s::json) AS r (i int, id text, agent_id text,
         message_id text, request jsonb)
     JOIN placed USING (i)

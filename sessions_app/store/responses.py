@@ -175,19 +175,13 @@ def save_remote_task(response_id: str, handle: TaskHandle, *, fence: int) -> Non
             tasks.save(response_id, handle, fence=fence, at=timezone.now())
 
 
-def save_question(response_id: str, *, fence: int) -> bool:
+def give_question(response_id: str, *, fence: int) -> bool:
     """Record that a daemon is about to be given the question; return False if it must not be.
 
     Another process has taken the response over, or it has ended.
     """
-    with transaction.atomic():
-        mine = Response.objects.select_for_update(no_key=True).filter(
-            pk=response_id, fence=fence, status__in=Response.LIVE
-        )
-        if not mine.exists():
-            return False
-        tasks.save_question(response_id, fence=fence, at=timezone.now())
-    return True
+    mine = Response.objects.filter(pk=response_id, fence=fence, status__in=Response.LIVE)
+    return bool(mine.update(offered_fence=None))
 
 
 def forget_old_checkpoints() -> None:

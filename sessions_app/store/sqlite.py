@@ -59,8 +59,8 @@ INSERT INTO sessions_app_inboundevent (session_id, event_id, sha256, outcome, cr
 VALUES (?, ?, ?, ?, ?)"""
 _NEW_RESPONSE: Final = f"""
 INSERT INTO sessions_app_response (id, chat_id, session_id, agent_id, message_id, status, request,
-    text, output, process, fence, lease_until, created_at)
-VALUES (?, ?, ?, ?, ?, {BEGINS}, ?, '', '[]', ?, 1, ?, ?)"""  # noqa: S608 as above
+    text, output, process, fence, offered_fence, lease_until, created_at)
+VALUES (?, ?, ?, ?, ?, {BEGINS}, ?, '', '[]', ?, 1, 1, ?, ?)"""  # noqa: S608 as above
 _FENCE: Final = f"""
 SELECT fence FROM sessions_app_response
 WHERE id = ? AND (status, ?) IN (VALUES {ENDS})"""  # noqa: S608 as above

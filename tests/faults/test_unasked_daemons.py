@@ -23,6 +23,13 @@ django.setup()
 from agents_app.models import Agent
 Agent.objects.filter(name={AGENT!r}).update(options={{"starts_over": False}})
 """
+UNMARKED: Final = """
+import django
+django.setup()
+from sessions_app.models import Response
+Response.objects.filter(finished_at=None).update(offered_fence=None)
+"""
+"""Leaves the row of a running answer as processes of an earlier release do."""
 DAEMONS: Final = "agents_app_agentconnection"
 
 
@@ -40,26 +47,44 @@ def test_a_question_moves_on_until_a_daemon_was_given_it() -> None:
             group.run(ONCE)
             check_a_kill_before_the_question(fixture)
             group.restart_server(ASKER)
+            check_a_kill_of_an_earlier_release(fixture)
+            group.restart_server(ASKER)
             check_a_kill_after_the_question(fixture)
     except NoServices as missing:
         pytest.skip(str(missing))
 
 
-def check_a_kill_before_the_question(fixture: DaemonFixture) -> None:
-    group = fixture.group
-    daemon = daemon_at(fixture, HOLDER)
+def kill_before_the_question(group: ServerGroup, *, unmarked: bool = False) -> None:
+    """Ask at the ASKER, and kill it before it has given a daemon the question."""
     client = client_of(group)
     with group.locked(DAEMONS):
         client.ask("hello")
         client.until("response.created")
         # It looks for a daemon, and does not learn of one.
         wait_until(lambda: group.is_waiting_for(DAEMONS))
+        if unmarked:
+            group.run(UNMARKED)
         group.kill_server(ASKER)
+
+
+def check_a_kill_before_the_question(fixture: DaemonFixture) -> None:
+    group = fixture.group
+    daemon = daemon_at(fixture, HOLDER)
+    kill_before_the_question(group)
     turn = daemon.turn()
     daemon.say(turn, "here")
     daemon.end(turn)
     wait_until(lambda: last_answer(group) == {"status": "completed", "text": "here"})
     daemon.socket.close()
+
+
+def check_a_kill_of_an_earlier_release(fixture: DaemonFixture) -> None:
+    group = fixture.group
+    spare = daemon_at(fixture, HOLDER)
+    kill_before_the_question(group, unmarked=True)
+    wait_until(lambda: last_answer(group) == {"status": "failed", "text": ""})
+    assert spare.socket.settle() == []
+    spare.socket.close()
 
 
 def check_a_kill_after_the_question(fixture: DaemonFixture) -> None:

@@ -137,21 +137,35 @@ def left_by_a_daemon(options: dict[str, Any]) -> Response:
     return response
 
 
+def mark_question(response: Response, mark: str) -> None:
+    """Record in the row whether a daemon had the question; an earlier release records nothing."""
+    rows = Response.objects.filter(pk=response.pk)
+    if mark:
+        rows.update(offered_fence=response.fence)
+    if mark == "given":
+        assert responses.give_question(response.pk, fence=response.fence)
+    if mark == "not given at first":
+        # A process of an earlier release claimed it.
+        rows.update(fence=response.fence + 1)
+
+
 @pytest.mark.parametrize(
-    ("options", "had_question", "code"),
+    ("options", "mark", "code"),
     [
-        ({}, False, "agent_offline"),
-        ({"starts_over": False}, True, "interrupted"),
-        ({"starts_over": False}, False, "agent_offline"),
+        ({}, "", "agent_offline"),
+        ({}, "given", "agent_offline"),
+        ({"starts_over": False}, "", "interrupted"),
+        ({"starts_over": False}, "given", "interrupted"),
+        ({"starts_over": False}, "not given", "agent_offline"),
+        ({"starts_over": False}, "not given at first", "interrupted"),
     ],
 )
 async def test_an_answer_without_a_word_looks_for_another_daemon_if_its_agent_starts_over(
-    process: Process, options: dict[str, Any], code: str, *, had_question: bool
+    process: Process, options: dict[str, Any], mark: str, code: str
 ) -> None:
     """So does one whose process died before it had given the question to a daemon."""
     response = await database.run(left_by_a_daemon, options)
-    if had_question:
-        assert await database.run(responses.save_question, response.pk, fence=response.fence)
+    await database.run(mark_question, response, mark)
     await recovery.sweep(process)
     await database.run(wait_until, lambda: get_response(response.pk).status == "failed")
     ended = await database.run(get_response, response.pk)

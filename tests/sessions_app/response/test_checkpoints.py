@@ -79,15 +79,15 @@ def test_only_who_runs_a_response_records_its_remote_task() -> None:
 
 @pytest.mark.django_db
 def test_only_who_runs_a_response_may_give_its_question_to_a_daemon() -> None:
-    response = running(fence=2)
-    assert not responses.save_question(response.pk, fence=1)
-    assert not tasks.has_question(response.pk)
-    assert responses.save_question(response.pk, fence=2)
-    assert tasks.has_question(response.pk)
-    # It is not an answer that another process could find.
-    assert tasks.load(response.pk) is None
+    response = running(fence=2, offered_fence=2)
+    assert not responses.give_question(response.pk, fence=1)
+    response.refresh_from_db()
+    assert response.offered_fence == 2
+    assert responses.give_question(response.pk, fence=2)
+    response.refresh_from_db()
+    assert response.offered_fence is None
     Response.objects.filter(pk=response.pk).update(status="failed", finished_at=timezone.now())
-    assert not responses.save_question(response.pk, fence=2)
+    assert not responses.give_question(response.pk, fence=2)
 
 
 @pytest.mark.django_db

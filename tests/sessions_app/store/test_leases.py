@@ -121,23 +121,25 @@ def test_an_offer_that_lapses_is_not_made_to_the_same_process_again() -> None:
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize("is_claimed", [False, True])
-def test_an_agent_that_does_not_start_over_is_placed_anew_if_none_claimed_the_answer(
-    *, is_claimed: bool
+@pytest.mark.parametrize("step", ["offered", "claimed", "given"])
+def test_an_agent_that_does_not_start_over_is_placed_anew_if_no_daemon_had_the_question(
+    step: str,
 ) -> None:
     session = daemons_session()
     assert session.agent is not None
     session.agent.options = {"starts_over": False}
     session.agent.save()
     row = handed_over_response(to="blocked", in_session=session)
-    if is_claimed:
+    if step != "offered":
         leases.claim_handed_over("blocked")
-        assert responses.save_question(row.pk, fence=2)
-        assert leases.park_response(row.pk, fence=2)
-    Response.objects.filter(pk=row.pk).update(lease_until=timezone.now() - timedelta(seconds=1))
-    (claimed,) = leases.claim_orphans("here", running=())
-    context = continuations.continuation_of(claimed, was_handed_over=False)
-    assert (context is None) is is_claimed
+    if step == "given":
+        assert responses.give_question(row.pk, fence=2)
+    # Processes that die before they ask a daemon hand on what the row says.
+    for _ in range(2):
+        Response.objects.filter(pk=row.pk).update(lease_until=timezone.now() - timedelta(seconds=1))
+        (claimed,) = leases.claim_orphans("here", running=())
+        context = continuations.continuation_of(claimed, was_handed_over=False)
+        assert (context is None) is (step == "given")
 
 
 def test_an_offer_outlasts_the_difference_of_two_clocks() -> None:
