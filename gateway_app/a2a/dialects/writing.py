@@ -77,9 +77,8 @@ class TaskJson:
         if isinstance(update, StatusUpdate):
             status = self._status(update.status, update.task_id, update.context_id)
             final = {"final": update.final} if self._words.has_final else {}
-            return self._named(
-                "status", {**ids, "status": status, **final, **_metadata(update.signature)}
-            )
+            metadata = _metadata(update.signature, is_ai_made=update.is_ai_made)
+            return self._named("status", {**ids, "status": status, **final, **metadata})
         artifact = self._artifact(update.artifact)
         ends = {"append": update.append, "lastChunk": update.last_chunk}
         return self._named("artifact", {**ids, "artifact": artifact, **ends})
@@ -124,7 +123,7 @@ class TaskJson:
         }
 
 
-def _metadata(signature: str | None, *, is_ai_made: bool = False) -> dict[str, Any]:
+def _metadata(signature: str | None, *, is_ai_made: bool) -> dict[str, Any]:
     """Return the metadata of a task: the signature of its answer, and that AI made its artifacts.
 
     What an agent wrote is marked even if it was stopped or could not be signed.

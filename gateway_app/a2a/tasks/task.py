@@ -68,13 +68,14 @@ class Task:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class StatusUpdate:
-    """A change of a task's status."""
+    """A change of a task's status; `is_ai_made` if the stream has sent artifacts."""
 
     task_id: str
     context_id: str
     status: TaskStatus
     final: bool = False
     signature: str | None = None
+    is_ai_made: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

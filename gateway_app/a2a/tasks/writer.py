@@ -46,6 +46,8 @@ class TaskWriter:
         # text.
         self._pieces: list[list[str] | uamp.MediaContent] = []
         self._unsent: list[str] = []
+        # Whether the client has artifacts, also ones that were replaced since.
+        self._has_sent = False
 
     def initial_task(self, stored: StoredResponse, *, history_length: int | None = None) -> Task:
         """Return the task as the first event of a stream, with the text fed so far.
@@ -118,6 +120,7 @@ class TaskWriter:
             status=status_of(stored, refusal=self.refusal),
             final=True,
             signature=stored.signature,
+            is_ai_made=self._has_sent,
         )
 
     def _finish(self, output: Sequence[uamp.ContentItem]) -> Iterator[TaskUpdate]:
@@ -140,6 +143,7 @@ class TaskWriter:
     def _updated(
         self, artifact: TaskArtifact, *, append: bool = False, last_chunk: bool = True
     ) -> ArtifactUpdate:
+        self._has_sent = True
         return ArtifactUpdate(
             task_id=self.task_id,
             context_id=self._context_id,

@@ -54,6 +54,24 @@ def test_a_stream_over_rest(web: httpx.Client) -> None:
     }
 
 
+def test_a_cancelled_stream_is_marked_as_made_by_ai(web: httpx.Client, alice: Person) -> None:
+    slow = REST.replace("echo", "slow")
+    statuses: list[str] = []
+    body = {"message": text_message("Count")}
+    with web.stream("POST", f"{slow}/message:stream", json=body, headers=alice.headers) as answer:
+        for line in answer.iter_lines():
+            event = json.loads(line[6:]) if line.startswith("data: ") else {}
+            if "artifactUpdate" in event and not statuses:
+                task_id = event["artifactUpdate"]["taskId"]
+                cancel = web.post(f"{slow}/tasks/{task_id}:cancel", headers=alice.headers)
+                statuses.append(cancel.json()["status"]["state"])
+            if "statusUpdate" in event:
+                last = event["statusUpdate"]
+
+    assert statuses == [last["status"]["state"]] == ["TASK_STATE_CANCELED"]
+    assert last["metadata"] == {"digitalSourceType": AI_MADE}
+
+
 def test_a_running_task_over_rest(web: httpx.Client, alice: Person) -> None:
     slow = REST.replace("echo", "slow")
     body = {"message": text_message("Count"), "configuration": {"returnImmediately": True}}
