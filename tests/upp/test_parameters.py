@@ -202,6 +202,16 @@ def test_the_options_that_hold_for_a_whole_answer(
             {"max_tokens": 8},
             {"max_completion_tokens": 8},
         ),
+        ("openai_compat", {"max_tokens": None}, {}, {"max_tokens": None}),
+        ("openai_compat", {"max_tokens": None}, {"top_p": 1}, {"max_tokens": None, "top_p": 1}),
+        ("openai_compat", {"max_tokens": None}, {"max_tokens": 8}, {"max_tokens": 8}),
+        ("openai_compat", {"max_completion_tokens": 9}, {}, {"max_completion_tokens": 9}),
+        (
+            "openai_compat",
+            {"max_completion_tokens": None},
+            {"max_tokens": 8},
+            {"max_completion_tokens": 8},
+        ),
         ("anthropic", {"top_k": 4}, {"stop": "END"}, {"top_k": 4, "stop_sequences": ["END"]}),
         ("google", {"labels": {}}, {}, {"labels": {}}),
         (
@@ -210,6 +220,7 @@ def test_the_options_that_hold_for_a_whole_answer(
             {"top_p": 0.5, "max_tokens": 10},
             {"generationConfig": {"topK": 4, "maxOutputTokens": 9, "topP": 0.5}},
         ),
+        ("google", {"generationConfig": None}, {"tool_choice": "none"}, {"generationConfig": None}),
         ("scripted", {"a": 1}, {"temperature": 1}, {"a": 1}),
     ],
 )

@@ -107,10 +107,12 @@ def overridden(provider: str, own: Mapping[str, Any], options: Mapping[str, Any]
     names = option_names(provider, own)
     kept = {name: options[name] for name in sorted(names) if options.get(name) is not None}
     params = vendor_parameters(provider, kept)
+    if not params:
+        return dict(own)
     if provider != "google":
         return _merged(own, params)
     config = own.get("generationConfig") or {}
-    return {**own, "generationConfig": _merged(config, params)} if params else dict(own)
+    return {**own, "generationConfig": _merged(config, params)}
 
 
 def _merged(own: Mapping[str, Any], params: Mapping[str, Any]) -> dict[str, Any]:
@@ -119,7 +121,7 @@ def _merged(own: Mapping[str, Any], params: Mapping[str, Any]) -> dict[str, Any]
         # Models that use this name refuse the other one.
         merged["max_completion_tokens"] = merged.pop("max_tokens")
     for name in _TOKEN_LIMITS:
-        if name in own:
+        if own.get(name) is not None:
             merged[name] = min(own[name], merged[name])
     return merged
 
