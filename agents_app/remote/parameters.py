@@ -45,7 +45,6 @@ def params_of(spec: AgentSpec, overrides: Mapping[str, Any]) -> dict[str, Any]:
     params = {**spec.options.get("params", {})}
     params |= {n: v for n, v in overrides.items() if n in option_names and v is not None}
     if spec.max_output_tokens is not None and "max_tokens" in option_names:
-        params["max_tokens"] = min(
-            params.get("max_tokens", spec.max_output_tokens), spec.max_output_tokens
-        )
+        limits = (params.get("max_tokens"), spec.max_output_tokens)
+        params["max_tokens"] = min(limit for limit in limits if limit is not None)
     return params
