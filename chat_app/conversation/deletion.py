@@ -198,8 +198,8 @@ def finish_copies(chat_ids: Collection[str]) -> None:
 def delete_left_copies(limit: int) -> int:
     """Look once more for copies of deleted messages, which a process left behind when it died.
 
-    So it does for the files of those messages in chats that took them. Returns the number of
-    deletions whose copies are certainly gone.
+    Also withdraws their files from chats that took them. Returns the number of deletions whose
+    copies are certainly gone.
     """
     rows = MessageDeletion.objects.filter(
         copies_deleted=False, deleted_at__lte=timezone.now() - COPIES_AFTER

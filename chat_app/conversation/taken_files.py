@@ -48,8 +48,8 @@ def finish_taken(chat_ids: Collection[str]) -> None:
 class LeftFiles:
     """Looks through all taken files, a batch at a time, for those that are to be withdrawn.
 
-    That is for what `finish_taken` cannot find: a file that was taken on from a chat at the moment
-    in which it was withdrawn there. One thread at a time calls it.
+    It finds what `finish_taken` misses: a file copied onward while it was being withdrawn. One
+    thread at a time calls it.
     """
 
     def __init__(self) -> None:
