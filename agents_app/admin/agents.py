@@ -138,7 +138,8 @@ class AgentAdmin(AuditedAdmin):
         )
         if agent.kind == AgentKind.CONNECTED:
             daemons = _daemons_of(agent)
-            return format_html("{} Last error: {}", daemons, failed) if failed else daemons
+            since = "" if agent.failures else "It has answered since its last error. "
+            return format_html("{} {}Last error: {}", daemons, since, failed) if failed else daemons
         if not agent.failures:
             return f"Reachable. Last error: {failed}" if failed else "Reachable."
         pause = f" Paused until {agent.retry_at:%H:%M:%S} UTC." if agent.retry_at else ""

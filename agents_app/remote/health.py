@@ -1,6 +1,7 @@
 """The health of agents that run elsewhere, stored in their rows.
 
-Of a connected agent it is the last error. Remote agents have a circuit breaker with growing pauses.
+Of a connected agent it is the last error, and whether the agent has answered since. Remote agents
+have a circuit breaker with growing pauses.
 
 After FAILURES consecutive calls that failed through the other side's fault, an agent is not called
 for a while and its answers fail at once. The pause doubles with each failure of a call or probe at
@@ -16,6 +17,7 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from django.db import DatabaseError, transaction
+from django.db.models import F
 from django.utils import timezone
 
 from agents_app.models import Agent, AgentKind
@@ -88,7 +90,11 @@ async def note_answer(spec: AgentSpec) -> None:
     # Calls beside this one may have failed since it began.
     current = remembered(spec.id)
     if current is None or current.failures or spec.failures:
-        await _run(answered, spec.id)
+        try:
+            await _run(answered, spec.id)
+        except DatabaseError:
+            # The answer ends all the same.
+            logger.exception("the answer of agent %s was not recorded", spec.name)
 
 
 def pause_after(failures: int) -> int:
@@ -124,22 +130,32 @@ def failed(agent_id: str, message: str, *, is_probe: bool = False) -> None:
 
 
 def daemon_failed(agent_id: str, message: str) -> None:
-    """Record the last error of a connected agent. Synchronous."""
-    Agent.objects.filter(pk=agent_id).update(last_error=message, failed_at=timezone.now())
+    """Record a failed answer of a connected agent, with a message for operators. Synchronous."""
+    agent = Agent.objects.filter(pk=agent_id).first()
+    if agent is None:
+        return
+    Agent.objects.filter(pk=agent_id).update(
+        failures=F("failures") + 1, last_error=message, failed_at=timezone.now()
+    )
+    forget(agent)
 
 
 class LastFailure(NamedTuple):
-    """When an agent failed last, and why: a text for its owner and operators."""
+    """When an agent failed last, and why: a text for its owner and operators.
+
+    `is_past` if it has answered since.
+    """
 
     at: datetime
     message: str
+    is_past: bool
 
 
 def last_failures(agent_ids: Collection[str], *, owner_id: int) -> dict[str, LastFailure]:
     """Return the last failures of those agents that a person owns, by id. Synchronous."""
     rows = Agent.objects.filter(pk__in=agent_ids, owner_id=owner_id).exclude(kind=AgentKind.HOSTED)
     return {
-        agent.pk: LastFailure(agent.failed_at, agent.last_error)
+        agent.pk: LastFailure(agent.failed_at, agent.last_error, is_past=not agent.failures)
         for agent in rows
         if agent.failed_at is not None
     }

@@ -19,7 +19,7 @@ from agents_app.remote.parameters import params_of
 from agents_app.remote.tasks import TaskRecorder
 from agents_app.runtime.connected.daemons import DaemonElsewhere, Daemons
 from agents_app.runtime.connected.run import run_connected
-from agents_app.runtime.failures import AgentError, cause_of, check_remote, fail
+from agents_app.runtime.failures import AgentError, cause_of, check_remote, fail, without_secrets
 from agents_app.runtime.model_calls import OrderlyModel, Tokens
 from agents_app.runtime.run_request import RunFinished, RunRequest, ToolBroker
 from agents_app.runtime.run_tools import HandedOver, RunTools
@@ -62,7 +62,6 @@ ANSWER_CHARS = 1_000_000
 ANSWER_SOUND_BYTES = 16 * 1024 * 1024
 """The most bytes of audio in one answer, which is stored whole: almost six minutes of PCM."""
 _FINISH_REASONS = {"end_turn": "stop", "max_tokens": "length", "tool_use": "tool_calls"}
-
 
 Receive = Callable[[Event | str], Awaitable[None] | None]
 """Receives an answer's text as str and its other events; the run awaits the returned value."""
@@ -110,11 +109,13 @@ async def run_agent(
             code=ErrorCode.AGENT_OFFLINE,
         )
     try:
-        return await run_connected(spec, request, receive, broker=broker, daemons=daemons)
+        finished = await run_connected(spec, request, receive, broker=broker, daemons=daemons)
     except AgentError as error:
-        message = cause_of(error) or error.message
+        message = cause_of(error) or without_secrets(error.message)
         await health.note_daemon_failure(spec, error.code, message=message)
         raise
+    await health.note_answer(spec)
+    return finished
 
 
 async def _run_model(

@@ -12,6 +12,7 @@ import asyncio
 from typing import TYPE_CHECKING, Final
 
 import msgspec
+from django.utils.translation import gettext_noop
 
 from agents_app.runtime.connected.calls import DaemonCalls
 from agents_app.runtime.connected.claims import DaemonClaims
@@ -52,6 +53,8 @@ if TYPE_CHECKING:
 
 TRIES: Final = 4
 """The number of daemons tried for one answer when one after another is lost."""
+DISCONNECTED: Final = gettext_noop("The agent's program disconnected during an answer.")
+"""What its owner and operators read of an interrupted answer."""
 _WORDS_CHARS: Final = 1000
 
 
@@ -95,6 +98,7 @@ def _interrupted(spec: AgentSpec) -> AgentError:
         f"The connection to {spec.name} was lost during the answer. The text so far is kept;"
         " ask again.",
         code=ErrorCode.INTERRUPTED,
+        cause=DISCONNECTED,
     )
 
 

@@ -14,6 +14,7 @@ from agents_app import editing
 from agents_app.admin.agent_form import AgentForm
 from agents_app.admin.agents import DAEMONS
 from agents_app.models import Agent
+from agents_app.remote import health
 from tests import factories
 from uamp.types.capabilities import Capabilities
 
@@ -96,6 +97,24 @@ def test_the_page_lists_the_daemons_of_an_agent(admin_client: Client, settings: 
     assert f"{DAEMONS + 1} daemons connected." in page
     assert "process process-0, 3 running, uap &lt;model&gt;" in page
     assert page.count("process process-") == DAEMONS
+
+
+def test_the_page_says_whether_an_agent_has_answered_since_its_last_error(
+    admin_client: Client,
+) -> None:
+    agent = Agent.objects.create(name="dials-in", kind="connected", owner=factories.user("owner"))
+    address = reverse("admin:agents_app_agent_change", args=[quote(agent.pk)])
+    since = "It has answered since its last error."
+    for count in (1, 2):
+        health.daemon_failed(agent.pk, "It broke.")
+        page = admin_client.get(address).content.decode()
+        assert ("UTC: It broke." in page, since in page) == (True, False)
+        agent.refresh_from_db()
+        assert agent.failures == count
+    health.answered(agent.pk)
+    page = admin_client.get(address).content.decode()
+    assert ("UTC: It broke." in page, since in page) == (True, True)
+    health.daemon_failed("deleted", "It broke.")
 
 
 def test_an_owner_prices_a_connected_agent() -> None:

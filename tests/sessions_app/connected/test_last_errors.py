@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from agents_app.models import Agent
 from agents_app.remote import health
+from agents_app.runtime.connected import claims
 from tests.client import TERMINAL
 from tests.gateway_app.protocols.browsers import BROWSER, signed_in
 from tests.sessions_app.connected.daemons import Daemon, token_for
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 SECRET = "sk-" + "a1B2c3D4" * 5
 GERMAN = {"Accept-Language": "de"}
+SINCE = "(It has answered since.)"
 
 
 @pytest.fixture
@@ -82,6 +84,54 @@ def test_the_owner_of_a_connected_agent_sees_its_last_error(
     assert (stored["state"], stored["last_error"] in html.unescape(page)) == ("online", True)
     assert "health" not in web.get("/api/v1/agents/helper", headers=bob.headers).json()
     daemon.socket.close()
+
+
+def test_an_answer_whose_daemon_is_lost_is_an_error_until_the_agent_answers_again(
+    dial: Dial, web: httpx.Client, alice: Person, bob: Person, daemon: Daemon
+) -> None:
+    client = asking_client(dial, bob)
+    daemon.say(daemon.turn(), "half")
+    client.until("response.delta")
+    daemon.socket.cut()
+    end = client.until(*TERMINAL)[-1]
+    assert "The text so far is kept; ask again." in end["error"]["message"]
+    for path in ("/agents/helper", "/account/agents"):
+        page = shown(web, path, alice)
+        assert "The agent's program disconnected during an answer." in page
+        assert "ask again" not in page
+        assert SINCE not in page
+        german = shown(web, path, alice, **GERMAN)
+        assert "Das Programm des Agenten hat die Verbindung während einer Antwort" in german
+
+    again = Daemon(dial(path="/ws"))
+    again.register("helper", token_for(alice, "helper"))
+    client.ask("hello?")
+    turn = again.turn()
+    again.say(turn, "here")
+    again.end(turn)
+    assert client.until(*TERMINAL)[-1]["type"] == "response.done"
+    for path in ("/agents/helper", "/account/agents"):
+        assert SINCE in shown(web, path, alice)
+        assert "(Er hat seitdem geantwortet.)" in shown(web, path, alice, **GERMAN)
+    agent = Agent.objects.get(name="helper")
+    assert (agent.failures, bool(agent.last_error)) == (0, True), "the error stays to be read"
+
+
+def test_an_error_without_a_cause_is_shown_without_secrets(
+    dial: Dial, alice: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(claims, "ANSWER_CHARS", 10)
+    daemon = Daemon(dial(path="/ws"))
+    daemon.register(SECRET, token_for(alice, SECRET))
+    client = dial(alice)
+    client.create_session(agent=SECRET)
+    client.ask("hello")
+    daemon.say(daemon.turn(), "x" * 11)
+    end = client.until(*TERMINAL)[-1]
+    assert (end["error"]["code"], SECRET in end["error"]["message"]) == ("answer_too_long", True)
+    stored = Agent.objects.get(name=SECRET).last_error
+    assert "was stopped" in stored
+    assert SECRET not in stored
 
 
 def test_what_is_not_the_agents_fault_is_no_error_of_it(
