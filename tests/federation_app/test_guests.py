@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING
 import pytest
 from django.contrib.auth.models import User
 
+from agents_app.models import Agent
 from chat_app.members.receipts import mark_read
 from chat_app.models import Chat, ChatEvent, Message, Participant, ReadReceipt
 from federation_app.models import ChatFollower, ErasureNotice, Guest, Peer
 from sessions_app.data_rights.erasure import erase_person
+from sessions_app.models import Response
 from sessions_app.process import periodic
 from tests.client import wait_until
 from tests.federation_app.shared_chats import ALICE, invite, joined, message_id, rest, texts
@@ -236,6 +238,28 @@ def test_a_commit_wakes_the_delivery_and_typing_travels_both_ways(
         shows(bob, client, BOB)
     other.post(f"/chats/{mirror}/messages", {"content": "still in order"})
     wait_until(lambda: (BOB, "still in order") in texts(chat))
+
+
+def test_a_guest_reads_why_an_agent_of_the_home_does_not_answer(
+    other: OtherServer, web: httpx.Client, alice: Person
+) -> None:
+    chat, mirror = joined(other, web, alice)
+    agent = Agent.objects.get(name="echo")
+    agent.is_enabled = False
+    agent.save()
+    with other.socket() as bob:
+        bob.create_session(chat=mirror)
+        other.post(f"/chats/{mirror}/messages", {"content": "@echo hello"})
+        event = bob.until("agent.stopped")[-1]
+    log = [entry["payload"] for entry in other.get(f"/chats/{mirror}/events")["data"]]
+    stored = [entry for entry in log if entry["type"] == "agent.stopped"]
+    assert [entry["event_id"] for entry in stored] == [event["event_id"]]
+    assert (event["agent"], event["reason"]) == ("echo", "disabled")
+    assert event["message"] == "echo does not answer: it is switched off."
+    # The message has the same id on both servers.
+    (question,) = other.get(f"/chats/{mirror}/messages")["data"]
+    assert event["message_id"] == question["id"] == message_id(chat, "@echo hello")
+    assert not Response.objects.exists()
 
 
 def test_an_erased_person_disappears_on_both_servers(
