@@ -26,6 +26,10 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
 HOME, OTHER = "home.example", "other.example"
+SWITCH_OFF = """
+from agents_app.models import Agent
+Agent.objects.filter(name="echo").update(is_enabled=False)
+"""
 
 
 class Servers(NamedTuple):
@@ -69,6 +73,28 @@ async def opened_members(page: Page) -> None:
         await button.click()
 
 
+async def sends_a_file(bob: Page, alice: Page) -> None:
+    """Send a file of the guest, which arrives at the home; the guest's own page shows it too."""
+    table = FilePayload(name="t.csv", mimeType="text/csv", buffer=b"name,number\nalpha,1\n")
+    await bob.get_by_test_id("file-input").set_input_files(table)
+    attached = bob.get_by_test_id("attachment")
+    await expect(attached).to_have_count(1)
+    await expect(attached.get_by_role("progressbar")).to_have_count(0)
+    await write(bob, "A table")
+    for page in (alice, bob):
+        await expect(page.get_by_test_id("message").last).to_contain_text("t.csv")
+
+
+async def sees_why_an_agent_does_not_answer(servers: Servers, bob: Page) -> None:
+    """Mention an agent of the home that is switched off; the page says so, also when reloaded."""
+    servers.home.run(SWITCH_OFF)
+    await write(bob, "@echo hello")
+    stop = bob.get_by_text("echo does not answer: it is switched off.")
+    await expect(stop).to_have_count(1)
+    await bob.reload()
+    await expect(stop).to_have_count(1)
+
+
 @pytest.mark.long
 async def test_a_person_of_another_server_is_invited_accepts_and_writes(
     servers: Servers, chromium: Browser
@@ -104,16 +130,9 @@ async def test_a_person_of_another_server_is_invited_accepts_and_writes(
         last = bob.get_by_test_id("message").last
         await expect(last).to_contain_text("Welcome")
         await expect(last).to_contain_text(f"alice@{HOME}")
-        # A file of the guest arrives at the home, and the guest's own page shows it too.
-        table = FilePayload(name="t.csv", mimeType="text/csv", buffer=b"name,number\nalpha,1\n")
-        await bob.get_by_test_id("file-input").set_input_files(table)
-        attached = bob.get_by_test_id("attachment")
-        await expect(attached).to_have_count(1)
-        await expect(attached.get_by_role("progressbar")).to_have_count(0)
-        await write(bob, "A table")
-        await expect(alice.get_by_test_id("message").last).to_contain_text("t.csv")
+        await sends_a_file(bob, alice)
+        await sees_why_an_agent_does_not_answer(servers, bob)
         last = bob.get_by_test_id("message").last
-        await expect(last).to_contain_text("t.csv")
         # What would stay on the guest's server is not offered, and calls say why.
         await last.hover()
         for action in ("reply", "react", "thread"):
