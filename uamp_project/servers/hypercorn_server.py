@@ -20,6 +20,8 @@ from hypercorn.protocol.events import StreamClosed
 from hypercorn.protocol.h2 import H2Protocol
 from hypercorn.protocol.h3 import H3Protocol
 
+from uamp_project.servers import hypercorn_connections
+
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
@@ -123,6 +125,7 @@ async def serve_until(
 ) -> None:
     """Serve an ASGI application until `ending` returns, and then close its connections."""
     repair()
+    hypercorn_connections.limit()
     await serve(application, config, shutdown_trigger=ending)
 
 
