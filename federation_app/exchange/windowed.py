@@ -6,6 +6,7 @@ The window is that of the reader. Acknowledgements that reach another process ar
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from abc import ABC, abstractmethod
 from collections import Counter, defaultdict
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 from weakref import WeakKeyDictionary
 
 from django.conf import settings
+from django.db import DatabaseError, InterfaceError
 
 from federation_app.envelope.errors import EnvelopeCode, EnvelopeError
 from federation_app.envelope.streams.windows import SendWindow
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
     from federation_app.envelope.streams.deltas import StreamDelta
     from federation_app.models import EnvelopeStream
     from sessions_app.access.principal import Principal
+
+logger = logging.getLogger(__name__)
 
 ROW_SECONDS: Final = 0.25
 """How often a process with full windows reads the acknowledgements that reached others."""
@@ -184,13 +188,21 @@ class FullWindows:
         try:
             await asyncio.sleep(ROW_SECONDS)
             while self._waiting:
-                pks = {waiting.stream.pk for waiting in self._waiting}
-                stored = await database.run(admission.acknowledged, pks)
-                for waiting in list(self._waiting):
-                    waiting.acknowledge_stored(stored.get(waiting.stream.pk, -1))
+                await self._read_rows()
                 await asyncio.sleep(ROW_SECONDS)
         finally:
             self._is_reading = False
+
+    async def _read_rows(self) -> None:
+        """Pass on what the rows have; a read that fails is repeated in the next round."""
+        pks = {waiting.stream.pk for waiting in self._waiting}
+        try:
+            stored = await database.run(admission.acknowledged, pks)
+        except (DatabaseError, InterfaceError) as error:
+            logger.warning("acknowledgements could not be read: %s", error)
+            return
+        for waiting in list(self._waiting):
+            waiting.acknowledge_stored(stored.get(waiting.stream.pk, -1))
 
 
 def full_windows() -> FullWindows:

@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 import pytest
+from django.db import OperationalError
 
 from federation_app.exchange import admission, receiver, standing, windowed
 from federation_app.models import EnvelopeStream
@@ -72,3 +73,27 @@ def test_full_windows_read_their_rows_together(
     assert {(record["stream_id"], record["delta_seq"]) for record in seconds} == {
         (name, 1) for name in names
     }
+
+
+def test_a_read_that_fails_is_repeated(
+    federated: ServerAddress, peer: ForeignPeer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reads: list[set[int]] = []
+    acknowledged = admission.acknowledged
+
+    def failing(stream_pks: set[int]) -> dict[int, int]:
+        reads.append(set(stream_pks))
+        if len(reads) == 1:
+            raise OperationalError("the database restarts")
+        return acknowledged(stream_pks)
+
+    monkeypatch.setattr(admission, "acknowledged", failing)
+    monkeypatch.setattr(receiver, "open_streams", lambda _pk: [])
+    quick_agent("talker", "echo", delay=0.005)
+    with Records(federated.ws) as records:
+        to = [f"{SERVER}:agents:talker"]
+        records.send(peer.envelope(content=LONG, to=to, delta_window=1, stream_id="str-1"))
+        assert records.receive()["delta_seq"] == 0
+        wait_until(lambda: len(reads) > 1)
+        records.send(peer.envelope("progress", json.dumps({"ack": 0}), stream_id="str-1"))
+        assert records.receive()["delta_seq"] == 1
