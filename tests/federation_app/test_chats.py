@@ -227,6 +227,29 @@ def test_a_subscription_with_a_full_window_ends_with_its_cancellation(
     assert EnvelopeStream.objects.exists() is not is_forgotten
 
 
+def test_a_cancellation_elsewhere_ends_all_readers_here(
+    federated: ServerAddress,
+    dial: Dial,
+    alice: Person,
+    bob: Person,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # As if another process received the cancellation.
+    monkeypatch.setattr(chats, "cancel_readers", lambda _pk: None)
+    chat = shared_chat(alice, bob, agents=("echo",))
+    peer = add_peer(user=bob.user)
+    writer = dial(alice)
+    writer.create_session(chat=chat.pk)
+    with Records(federated.ws) as first, Records(federated.ws) as second:
+        first.send(follow(peer, chat.pk))
+        wait_until(lambda: len(windowed.all_open()) == 1)
+        second.send(peer.envelope("subscribe", "", to=[SERVER], stream_id="chat-1"))
+        wait_until(lambda: len(windowed.all_open()) == 2)
+        first.send(peer.envelope("cancel", "", to=[SERVER], stream_id="chat-1"))
+        for records in (first, second):
+            assert records.receive()["type"] == "cancel"
+
+
 def test_a_peer_loses_a_chat_with_the_membership(
     federated: ServerAddress, dial: Dial, alice: Person, bob: Person
 ) -> None:
