@@ -14,6 +14,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.management.base import CommandError
 from django.db import DatabaseError
 
+from federation_app.peers.addresses import refused_addresses
 from federation_app.peers.connections import read_certificates
 from signing_app.server_keys import key_files, server_keys
 from uamp_project.database_clock import clock_problem
@@ -27,6 +28,9 @@ CELERY_OPTIONS = {
     ),
     "CELERY_WORKER_PREFETCH_MULTIPLIER": (1, "tasks wait behind a long one on a busy worker"),
 }
+
+LISTED_ADDRESSES = 5
+"""How many addresses of peers a warning names."""
 
 WAITS = ("UAMP_APPROVAL_SECONDS", "UAMP_TOOL_WAIT_SECONDS", "UAMP_PAYMENT_SECONDS")
 """How long an answer waits for a person, its client or a payer."""
@@ -61,6 +65,30 @@ def check_clock(**options: Any) -> list[CheckMessage]:
         # check_database_version reports it.
         return []
     return [checks.Warning(problem, id="uamp.W024")] if problem else []
+
+
+@checks.register(checks.Tags.database)
+def check_peer_addresses(**options: Any) -> list[CheckMessage]:
+    """Warn of peers that may not be called where they are; only with `--database default`."""
+    if not options.get("databases"):
+        return []
+    try:
+        refused = refused_addresses()
+    except DatabaseError:
+        # A database that is not migrated yet.
+        return []
+    if not refused:
+        return []
+    more = len(refused) - LISTED_ADDRESSES
+    lines = [*refused[:LISTED_ADDRESSES], *([f"and {more} more"] if more > 0 else [])]
+    return [
+        checks.Warning(
+            f"Addresses of peers that this server does not call: {'; '.join(lines)}.",
+            hint="Peers need https, and private addresses have to be in UAMP_REMOTE_ALLOW_HOSTS;"
+            " see 'Ask an agent of a peer' in docs/envelopes.md.",
+            id="uamp.W027",
+        )
+    ]
 
 
 @checks.register
