@@ -52,12 +52,16 @@ class UnusableCertificate(Exception):
 
 
 class CertificateFiles(NamedTuple):
-    """A certificate and its key, as PEM files; `fingerprint` is SHA-256 in hexadecimal digits."""
+    """A certificate and its key, as PEM files; `fingerprint` is SHA-256 in hexadecimal digits.
+
+    `previous` is a copy of the certificate that a new one has just replaced.
+    """
 
     certificate: Path
     key: Path
     fingerprint: str
     is_new: bool
+    previous: Path | None = None
 
 
 def prepare() -> CertificateFiles:
@@ -71,10 +75,15 @@ def prepare() -> CertificateFiles:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         with _alone(folder / "lock"):
             key = _key(*paths)
-            certificate = _certificate(paths[0], key)
-            is_new = certificate is None
-            if certificate is None:
-                certificate = _made(key, own_names())
+            stored = _certificate(paths[0], key)
+            previous: Path | None = None
+            if stored is not None and not _is_outdated(stored):
+                certificate = stored
+            else:
+                if stored is not None:
+                    previous = folder / "certificate.previous.pem"
+                    _write(previous, stored.public_bytes(Encoding.PEM))
+                certificate = _made(key, _names_for(stored))
                 _write(paths[0], certificate.public_bytes(Encoding.PEM))
     except OSError as error:
         raise UnusableCertificate(
@@ -82,7 +91,9 @@ def prepare() -> CertificateFiles:
             " there: make the user of the server its owner."
         ) from error
     fingerprint = certificate.fingerprint(SHA256()).hex(":").upper()
-    return CertificateFiles(*paths, fingerprint, is_new)
+    return CertificateFiles(
+        *paths, fingerprint, is_new=certificate is not stored, previous=previous
+    )
 
 
 def own_names() -> list[str]:
@@ -128,7 +139,7 @@ def _key(certificate: Path, path: Path) -> EllipticCurvePrivateKey:
 
 
 def _certificate(path: Path, key: EllipticCurvePrivateKey) -> x509.Certificate | None:
-    """Return the stored certificate; None if there is none, or it has to be renewed."""
+    """Return the stored certificate; None if there is none."""
     if not path.exists():
         return None
     try:
@@ -138,20 +149,33 @@ def _certificate(path: Path, key: EllipticCurvePrivateKey) -> x509.Certificate |
         raise _damaged(path, path) from error
     if not is_own:
         raise _damaged(path, path)
-    if stored.not_valid_after_utc - datetime.now(UTC) <= RENEWED:
-        return None
-    return stored if set(own_names()) <= _names_in(stored) else None
+    return stored
 
 
-def _names_in(certificate: x509.Certificate) -> set[str]:
+def _is_outdated(stored: x509.Certificate) -> bool:
+    """Return whether a certificate ends soon, or lacks a name of the server."""
+    ends_soon = stored.not_valid_after_utc - datetime.now(UTC) <= RENEWED
+    return ends_soon or not set(own_names()) <= set(_names_in(stored))
+
+
+def _names_for(stored: x509.Certificate | None) -> list[str]:
+    """Return the names of a new certificate: those of the server, and then the earlier ones.
+
+    Peers may still use an earlier name.
+    """
+    earlier = _names_in(stored) if stored is not None else []
+    return list(dict.fromkeys([*own_names(), *earlier]))[:_MAX_NAMES]
+
+
+def _names_in(certificate: x509.Certificate) -> list[str]:
     try:
         names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     except (x509.ExtensionNotFound, ValueError):
-        return set()
-    return {
+        return []
+    return [
         *names.get_values_for_type(x509.DNSName),
         *map(str, names.get_values_for_type(x509.IPAddress)),
-    }
+    ]
 
 
 def _made(key: EllipticCurvePrivateKey, names: Iterable[str]) -> x509.Certificate:

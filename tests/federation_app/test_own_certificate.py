@@ -100,12 +100,32 @@ def test_one_that_ends_within_a_month_is_renewed_with_the_same_key(
     assert (folder / "key.pem").read_bytes() == key
 
 
-def test_a_new_name_of_the_server_makes_a_new_one(settings: Any) -> None:
+def test_a_new_name_of_the_server_makes_a_new_one(settings: Any, folder: Path) -> None:
     own_certificate.prepare()
     settings.ALLOWED_HOSTS = ["chat.example"]
     assert not own_certificate.prepare().is_new, "it has all names"
     settings.ALLOWED_HOSTS = ["chat.example", "other.example"]
+    before = (folder / "certificate.pem").read_bytes()
+    files = own_certificate.prepare()
+    assert files.is_new
+    # It still has the names of the server's earlier settings.
+    assert {"other.example", "*.pages.example", "2001:db8::1"} <= set(
+        own_certificate._names_in(stored(folder))
+    )
+    assert files.previous is not None
+    assert files.previous.read_bytes() == before
+    assert stat.S_IMODE(files.previous.stat().st_mode) == 0o600
+    assert own_certificate.prepare().previous is None
+
+
+def test_the_names_of_now_come_before_earlier_ones(settings: Any, folder: Path) -> None:
+    own_certificate.prepare()
+    settings.ALLOWED_HOSTS = [f"h{n}.example" for n in range(95)]
     assert own_certificate.prepare().is_new
+    names = own_certificate._names_in(stored(folder))
+    assert len(names) == 100
+    assert set(own_certificate.own_names()) <= set(names)
+    assert not own_certificate.prepare().is_new
 
 
 def test_names_that_no_certificate_can_have_are_left_out(settings: Any) -> None:
