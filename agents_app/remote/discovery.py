@@ -13,6 +13,7 @@ import httpx
 import msgspec
 
 from agents_app.models import Agent, RemoteProtocol
+from agents_app.models.agents import ENVELOPES
 from agents_app.outbound.guard import TooLarge, fetch
 from agents_app.outbound.keys import Undecipherable, key_for
 from agents_app.outbound.rules import Unreachable
@@ -90,8 +91,11 @@ def discover(url: str, key: str = "") -> DiscoveredAgent:
 def facts_of(agent: Agent) -> dict[str, Any]:
     """Return what a row's address says, in the row's format; empty if it says nothing.
 
-    An agent is often called at a path below the one that describes it.
+    An agent is often called at a path below the one that describes it. The address of an agent of a
+    peer is not asked: it is the whole server's, and the stored key is a token for envelopes.
     """
+    if agent.protocol in ENVELOPES:
+        return {}
     try:
         url = target_of(agent.url).url
         key = key_for(agent.secret, target_of(agent.url).place) or ""

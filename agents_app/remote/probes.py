@@ -8,9 +8,11 @@ import logging
 from datetime import timedelta
 from typing import Final
 
+from django.db.models import Q
 from django.utils import timezone
 
 from agents_app.models import Agent, AgentKind
+from agents_app.models.agents import ENVELOPES
 from agents_app.remote import discovery, health
 from agents_app.selectors import forget
 from agents_app.workers.connections import ReleasingThreads
@@ -45,8 +47,11 @@ def probe(agent: Agent) -> None:
     """Probe the address of a saved row now; save its description and health.
 
     Synchronous; takes a few seconds at most. An address that has never described itself, as with
-    AG-UI and ACP, does not count as failed.
+    AG-UI, ACP and envelopes, does not count as failed.
     """
+    if agent.protocol in ENVELOPES:
+        # An earlier release read such an address.
+        agent.found = {}
     facts, said_before = discovery.facts_of(agent), bool(agent.found)
     agent.found, agent.probed_at = facts or agent.found, timezone.now()
     agent.save(update_fields=["found", "probed_at"])
@@ -65,7 +70,7 @@ def claim() -> list[Agent]:
         is_enabled=True,
         failures__gte=health.FAILURES,
         retry_at__lte=now,
-    ).exclude(found={})
+    ).exclude(Q(found={}) | Q(protocol__in=ENVELOPES))
     claimed: list[Agent] = []
     for agent in rows.order_by("retry_at")[:AT_ONCE]:
         later = now + timedelta(seconds=health.pause_after(agent.failures))

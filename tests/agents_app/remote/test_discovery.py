@@ -103,6 +103,33 @@ def test_an_inside_host_is_not_asked(settings: Settings) -> None:
         discover("http://127.0.0.1:9/")
 
 
+@pytest.mark.django_db
+@pytest.mark.parametrize("protocol", ["envelope", "envelope_http", "envelope_grpc"])
+def test_the_token_of_an_agent_of_a_peer_reaches_no_place_of_discovery(protocol: str) -> None:
+    keys: list[str | None] = []
+    card = {"name": "Weather", "url": "http://127.0.0.1:1/rpc"}
+    handler: Any = pages({"/.well-known/agent-card.json": card})
+
+    class Noting(handler):
+        def do_GET(self) -> None:  # noqa: N802 the base class calls it
+            keys.append(self.headers["Authorization"])
+            super().do_GET()
+
+    with serving(LocalServer(Noting)) as other:
+        row = remote_agent(other.origin, key="token", protocol=protocol, found={"name": "Weather"})
+        assert facts_of(row) == {}
+        probes.probe(row)
+        assert (row.found, row.failures) == ({}, 0)
+        Agent.objects.update(
+            found={"name": "Weather"}, failures=health.FAILURES, retry_at=timezone.now()
+        )
+        assert claim() == [], "its next call tries it"
+        assert keys == []
+        Agent.objects.update(protocol="completions")
+        assert facts_of(Agent.objects.get())["name"] == "Weather"
+        assert set(keys) == {"Bearer token"}
+
+
 def test_an_operator_pastes_an_address_and_saves_what_was_found(
     demo: ServerAddress, alice: Person, admin_client: Client
 ) -> None:
