@@ -33,6 +33,8 @@ logger = logging.getLogger(__name__)
 MEDIA_TYPE: Final = "application/uamp+json"
 MAX_CONNECTIONS: Final = 2
 """Over HTTP/1.1, acknowledgements need a connection beside that of the stream."""
+ACKNOWLEDGED_SECONDS: Final = 10.0
+"""How long an acknowledgement may take; over HTTP/2 the deltas wait in memory meanwhile."""
 _ACCEPTED: Final = 202
 _OK: Final = 200
 _SERVER_ERRORS: Final = 500
@@ -40,8 +42,12 @@ _LOST: Final = (
     httpcore2.NetworkError,
     httpcore2.ProtocolError,
     httpcore2.TimeoutException,
+    # httpcore2 passes it on from a stream that the peer's GOAWAY does not cover.
+    httpcore2.ConnectionNotAvailable,
     Http2Error,
     OSError,
+    # As for a status that is not a number.
+    ValueError,
 )
 
 
@@ -106,8 +112,9 @@ class HttpPeerConnection(PeerConnection):
 
     async def acknowledge(self, delta_seq: int) -> None:
         """See PeerConnection. If the peer refuses it, later deltas are acknowledged instead."""
+        raw = await self.signed(Intent.PROGRESS, ack=delta_seq)
         try:
-            await self.tell(await self.signed(Intent.PROGRESS, ack=delta_seq))
+            await self._post(raw, min(self.question.silent, ACKNOWLEDGED_SECONDS))
         except PeerRefusal as refusal:
             logger.info("%s rejected an acknowledgement: %s", self.signed_question.server, refusal)
 
@@ -117,8 +124,11 @@ class HttpPeerConnection(PeerConnection):
 
     async def tell(self, raw: bytes) -> None:
         """See PeerConnection."""
+        await self._post(raw, self.question.silent)
+
+    async def _post(self, raw: bytes, seconds: float) -> None:
         with _losing():
-            async with asyncio.timeout(self.question.silent):
+            async with asyncio.timeout(seconds):
                 response = await self._request(
                     "POST", "/v1/messages", {"Content-Type": MEDIA_TYPE}, raw
                 )
