@@ -107,7 +107,7 @@ pages: $(BROWSER) ## Bundle the chat page into static/dist
 install: $(DEV) ## Install everything, also what tests and checks need
 
 lock: $(DEV) ## Resolve the requirements anew into the lock files
-	cd requirements && for name in bootstrap runtime heic s3 stripe dev build interop/openai interop/anthropic interop/frameworks interop/litellm interop/a2a interop/a2a-03 interop/a2a-server interop/remote-servers interop/litellm-server interop/ag-ui interop/acp interop/realtime interop/webagents ../benchmarks/reference/requirements; do \
+	cd requirements && for name in bootstrap runtime heic peers s3 stripe dev build interop/openai interop/anthropic interop/frameworks interop/litellm interop/a2a interop/a2a-03 interop/a2a-server interop/remote-servers interop/litellm-server interop/ag-ui interop/acp interop/realtime interop/webagents ../benchmarks/reference/requirements; do \
 		../$(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --upgrade \
 		--no-emit-index-url --no-emit-find-links --no-header -q $$name.in -o $$name.txt || exit 1; \
 	done

@@ -50,7 +50,7 @@ def test_it_has_the_form_of_cyclonedx(document: dict[str, Any]) -> None:
 
 def test_it_lists_every_package_of_the_locks_with_its_files(document: dict[str, Any]) -> None:
     listed = {component["purl"]: component for component in document["components"]}
-    for lock in ("runtime.txt", "heic.txt", "s3.txt", "stripe.txt"):
+    for lock in ("runtime.txt", "heic.txt", "peers.txt", "s3.txt", "stripe.txt"):
         text = (ROOT / "requirements" / lock).read_text(encoding="utf-8")
         pins = re.findall(r"^(\S+)==(\S+)(.*?)(?=^\S|\Z)", text, re.MULTILINE | re.DOTALL)
         assert pins

@@ -105,10 +105,12 @@ def test_the_wheel_requires_what_the_lock_has_and_leaves_extras_out(
         "pi-heif",
         "stripe",
         "django-storages[s3]",
+        "hypercorn[h3]",
     }
     assert {line for line in required if "extra ==" in line} == {
         "matplotlib; extra == 'charts'",
         "pi-heif; extra == 'heic'",
+        "hypercorn[h3]<0.19,>=0.18; extra == 'peers'",
         "django-storages[s3]; extra == 's3'",
         "stripe; extra == 'stripe'",
     }

@@ -26,7 +26,7 @@ WORDS = " ".join(f"word{number}" for number in range(30))
 
 @pytest.fixture
 def http(federated: ServerAddress) -> Iterator[httpx.Client]:
-    """Give a client of the server, which has an agent that takes its time."""
+    """Give a client of the server, with a slow agent."""
     quick_agent("talker", "echo", delay=0.02)
     with httpx.Client(base_url=federated.http, timeout=60, trust_env=False) as client:
         yield client

@@ -21,7 +21,13 @@ from tests import services
 from tests.federation_app.hypercorn_server import answers
 from tests.programs import Program
 from tests.uamp_project.serving import ROOT, Serving, data_dir, environment, manage
-from uamp_project.management.serving_peers import certificate_pair, peers_address
+from uamp_project.management import serving_peers
+from uamp_project.management.serving_peers import (
+    certificate_pair,
+    peers_address,
+    require_hypercorn,
+    settings_pair,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -138,6 +144,43 @@ def test_half_of_a_certificate_is_refused(tmp_path: Path) -> None:
     with pytest.raises(CommandError, match="There is no certificate for peers"):
         certificate_pair("", str(file), print)
     assert certificate_pair(str(file), str(file), print) == (str(file), str(file))
+
+
+def test_a_new_certificate_is_announced_with_what_peers_need(settings: Any, tmp_path: Path) -> None:
+    settings.DATA_DIR = tmp_path
+    lines: list[str] = []
+    settings_pair(lines.append)
+    assert lines[0].startswith("Made a certificate for peers.")
+    settings.ALLOWED_HOSTS = ["other.example"]
+    lines.clear()
+    settings_pair(lines.append)
+    assert "Peers refuse this server until they have the new copy" in lines[0]
+    assert str(tmp_path / "peers" / "certificate.previous.pem") in lines[0]
+    lines.clear()
+    settings_pair(lines.append)
+    assert len(lines) == 1
+
+
+@pytest.mark.parametrize(
+    ("version", "words"), [("0.19.0", "Hypercorn 0.19.0 is installed"), ("0.18.7", "")]
+)
+def test_another_version_of_hypercorn_is_refused(
+    monkeypatch: pytest.MonkeyPatch, version: str, words: str
+) -> None:
+    require_hypercorn()
+    monkeypatch.setattr(serving_peers.importlib.metadata, "version", lambda _name: version)
+    if not words:
+        require_hypercorn()
+        return
+    with pytest.raises(CommandError, match=words) as refused:
+        require_hypercorn()
+    assert 'pip install "uamp-server[peers]"' in str(refused.value)
+
+
+def test_hypercorn_is_an_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(serving_peers.importlib.util, "find_spec", lambda _name: None)
+    with pytest.raises(CommandError, match=r"uamp-server\[peers\]"):
+        require_hypercorn()
 
 
 def test_a_damaged_certificate_ends_serve_and_peers_with_a_sentence(data_dir: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import importlib.util
 import re
 from pathlib import Path
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
 
     from uamp_project.servers.hypercorn_server import PeerPorts
 
+HYPERCORN: Final = "0.18."
+"""The beginning of the versions whose defects `servers.hypercorn_server` works around."""
+_INSTALL: Final = 'Run pip install "uamp-server[peers]" first.'
 _ADDRESS: Final = re.compile(r"(?:(?P<host>[^\s:\[\]]+|\[[0-9A-Fa-f:.]+\]):)?(?P<port>[0-9]{1,5})")
 
 
@@ -56,9 +60,14 @@ def peers_address(options: Mapping[str, Any]) -> str:
 
 
 def require_hypercorn() -> None:
-    """Raise CommandError unless Hypercorn and its HTTP/3 are installed."""
+    """Raise CommandError unless the extra `peers` is installed, in the right version."""
     if any(importlib.util.find_spec(name) is None for name in ("hypercorn", "aioquic")):
-        raise CommandError('Run pip install "hypercorn[h3]" first.')
+        raise CommandError(_INSTALL)
+    version = importlib.metadata.version("hypercorn")
+    if not version.startswith(HYPERCORN):
+        raise CommandError(
+            f"Hypercorn {version} is installed, and this server needs {HYPERCORN}x. {_INSTALL}"
+        )
 
 
 def certificate_pair(certificate: str, key: str, say: Callable[[str], object]) -> CertificatePair:
@@ -113,7 +122,13 @@ def _own_pair(say: Callable[[str], object]) -> CertificatePair:
         files = own_certificate.prepare()
     except own_certificate.UnusableCertificate as error:
         raise CommandError(str(error)) from error
-    if files.is_new:
+    if files.previous is not None:
+        say(
+            "Made a new certificate for peers, because the previous one ended soon or lacked a name"
+            f" of this server ({files.previous}). Peers refuse this server until they have the new"
+            " copy in UAMP_PEER_CA_FILE."
+        )
+    elif files.is_new:
         say(
             "Made a certificate for peers. Operators of other servers name a copy of it in"
             " UAMP_PEER_CA_FILE."

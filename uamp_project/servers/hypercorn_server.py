@@ -1,7 +1,7 @@
 """Hypercorn with TLS 1.3 only: HTTP/1.1, HTTP/2 and WebSockets over TCP, HTTP/3 over QUIC.
 
-Hypercorn is optional (`pip install "hypercorn[h3]"`). `repair` works around two of its defects,
-which a test pins to its version.
+The extra `peers` installs it. `repair` works around two of its defects, which a test pins to its
+version.
 """
 
 from __future__ import annotations
@@ -30,6 +30,8 @@ _EVENT_BYTES: Final = 8 * 1024 * 1024
 """The largest event of UAMP."""
 _GRACE_SECONDS: Final = 10.0
 """How long connections may take to close after the application has drained."""
+STOP_SECONDS: Final = 5.0
+"""How long `PeerPorts.stop` takes at most, in a process whose application has drained."""
 _h2_events: Final[Any] = H2Protocol._handle_events  # noqa: SLF001 the method to repair
 _h3_handle: Final[Any] = H3Protocol.handle
 
@@ -42,9 +44,11 @@ class PeerPorts:
     """
 
     def __init__(
-        self, application: Any, config: Config, failed: Callable[[BaseException], object]
+        self, application: Any, config: StrictConfig, failed: Callable[[BaseException], object]
     ) -> None:
         self._application, self._config, self._failed = application, config, failed
+        # Hypercorn then cancels what is left.
+        config.graceful_timeout = STOP_SECONDS - 1
         self._listens, self._ends = asyncio.Event(), asyncio.Event()
         self._serving: asyncio.Task[None] | None = None
 
@@ -66,15 +70,16 @@ class PeerPorts:
             serving.result()
         serving.add_done_callback(self._ended)
 
+    def close(self) -> None:
+        """Accept no more connections; those that are open continue until `stop`."""
+        self._config.is_closing = True
+
     async def stop(self) -> None:
-        """Accept nothing more, and wait until the connections have closed, or their time is up."""
+        """Close the connections, or leave them to the end of the process after STOP_SECONDS."""
+        self.close()
         self._ends.set()
-        if self._serving is None:
-            return
-        _, late = await asyncio.wait({self._serving}, timeout=2 * _GRACE_SECONDS)
-        for serving in late:
-            serving.cancel()
-            await asyncio.wait({serving}, timeout=_GRACE_SECONDS)
+        if self._serving is not None:
+            await asyncio.wait({self._serving}, timeout=STOP_SECONDS)
 
     def _ended(self, serving: asyncio.Task[None]) -> None:
         if not self._ends.is_set() and not serving.cancelled():
@@ -95,7 +100,12 @@ class PeerPorts:
 
 
 class StrictConfig(Config):
-    """Settings of Hypercorn with which no port accepts TLS 1.2 (envelope §6.1)."""
+    """Settings of Hypercorn with which no port accepts TLS 1.2 (envelope §6.1).
+
+    While `is_closing`, new connections are refused.
+    """
+
+    is_closing = False
 
     def create_ssl_context(self) -> ssl.SSLContext | None:
         """Return Hypercorn's TLS settings, with TLS 1.3 as the minimum."""

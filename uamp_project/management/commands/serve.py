@@ -121,7 +121,7 @@ class Command(BaseCommand):
             application,
             host=host,
             port=port,
-            drain=lifespan.drain,
+            drain=partial(_drain, ports, lifespan.drain),
             finish=partial(_end, ports, shutdown),
             ready=ready,
             body_bytes_max=bodies.largest_body(),
@@ -180,6 +180,13 @@ class Command(BaseCommand):
             self.stdout.write(line)
         self.stdout.write("Ctrl-C stops it.\n")
         self.stdout.flush()
+
+
+async def _drain(ports: PeerPorts | None, drain: Callable[[], Awaitable[None]]) -> None:
+    """Accept no more connections of peers, and let running answers finish."""
+    if ports is not None:
+        ports.close()
+    await drain()
 
 
 async def _end(ports: PeerPorts | None, shutdown: Callable[[], Awaitable[None]]) -> None:
