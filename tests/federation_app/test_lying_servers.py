@@ -15,11 +15,14 @@ import httpcore2
 import pytest
 from asgiref.sync import async_to_sync
 
+from federation_app import own_names
+from federation_app.models import Peer, PeerKey, PeerTrust
 from federation_app.remote_agents import conversation, questions
 from federation_app.remote_agents.transports import web
 from federation_app.remote_agents.transports.connection import ConnectionLost
 from federation_app.remote_agents.transports.web import HttpPeerConnection
 from sessions_app import database
+from tests.federation_app.peer import HOST, SERVER
 from tests.federation_app.test_asking_http2 import question, trusting
 from tests.threads import join_threads
 
@@ -31,6 +34,15 @@ __all__ = ["trusting"]
 
 pytestmark = pytest.mark.django_db(transaction=True)
 ACCEPTED = [(":status", "202"), ("content-length", "0")]
+
+
+@pytest.fixture(autouse=True)
+def peer_here(settings: Any) -> None:
+    """Make this server its own peer."""
+    settings.UAMP_FEDERATION_HOST = HOST
+    peer = Peer.objects.create(did=SERVER, name="here", trust=PeerTrust.OPERATOR)
+    for key in own_names.own_keys(SERVER):
+        PeerKey.objects.create(peer=peer, kid=key.kid, algorithm=key.algorithm, jwk=key.jwk())
 
 
 @contextmanager

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
 import socket
 import ssl
-import time
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import h2.connection
 import h2.events
+import h2.settings
 import pytest
 
+from federation_app.edges import websocket
 from tests.client import wait_until
 from tests.federation_app.test_http2 import answers, tls
-from uamp_project.edge.transports import Transport
+from uamp_project.edge import bodies
 from uamp_project.servers import hypercorn_connections
 
 if TYPE_CHECKING:
@@ -117,6 +117,43 @@ def test_a_reader_that_stops_loses_its_stream_alone(server: httpx.Client, tmp_pa
         assert answers(secured, connection, 3)
 
 
+def test_a_socket_whose_window_stays_full_is_reset(
+    server: httpx.Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(websocket, "SILENT_SECONDS", 0.5)
+    with tls(server, tmp_path, ssl.TLSVersion.TLSv1_3) as secured:
+        connection = h2.connection.H2Connection()
+        connection.initiate_connection()
+        connection.update_settings({h2.settings.SettingCodes.INITIAL_WINDOW_SIZE: 0})
+        handshake = [
+            *headers_of("CONNECT", "/uamp/1/ws"),
+            (":protocol", "websocket"),
+            ("sec-websocket-version", "13"),
+            ("sec-websocket-protocol", "uamp.v1"),
+        ]
+        connection.send_headers(1, sorted(handshake, key=lambda header: header[0][0] != ":"))
+        # It is closed because it sends nothing, and has no window for the close frame.
+        secured.sendall(connection.data_to_send())
+        assert event_of(secured, connection, h2.events.StreamReset).stream_id == 1
+
+
+def test_a_body_that_nobody_reads_holds_no_connection(
+    server: httpx.Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bodies, "DISCARD_SECONDS", 0.1)
+    server.close()
+    wait_until(lambda: not hypercorn_connections._connections)
+    with connected(server, tmp_path, "http/1.1") as secured:
+        with suppress(OSError):
+            secured.sendall(
+                b"POST /v1/messages HTTP/1.1\r\nHost: localhost\r\n"
+                b"Content-Length: 1000000000\r\n\r\n"
+            )
+            for _ in range(1000):
+                secured.sendall(bytes(65536))
+        wait_until(lambda: not hypercorn_connections._connections)
+
+
 @pytest.mark.parametrize("protocol", ["h2", "http/1.1"])
 def test_a_client_that_reads_nothing_is_disconnected(
     server: httpx.Client, tmp_path: Path, protocol: str
@@ -152,61 +189,3 @@ def test_an_address_has_a_number_of_connections(
                 assert is_served(second) is not is_refused
             # A proxy has many clients.
             settings.UAMP_TRUSTED_PROXIES = ["127.0.0.0/8"]
-
-
-class Stream:
-    """A stream of Hypercorn to a client that takes what it likes."""
-
-    def __init__(self, *, takes: int) -> None:
-        self.takes = takes
-        self.sent: list[Any] = []
-
-    async def app_send(self, message: Any) -> None:
-        """Take a message, or wait for ever."""
-        if len(self.sent) == self.takes:
-            await asyncio.Event().wait()
-        self.sent.append(message)
-
-
-Stream.__module__ = "hypercorn.protocol.http_stream"
-
-
-async def test_a_dropped_stream_reports_its_disconnect_once_for_all(settings: Any) -> None:
-    settings.UAMP_STALL_SECONDS = 0.1
-    stream = Stream(takes=1)
-    transport = Transport.of(stream.app_send)
-    inbox: asyncio.Queue[Any] = asyncio.Queue()
-    receive = transport.received(inbox.get, "websocket")
-    send = transport.watched(stream.app_send)
-    assert transport.peer() is None
-    inbox.put_nowait({"type": "websocket.connect"})
-    assert await receive() == {"type": "websocket.connect"}
-    reading = asyncio.ensure_future(receive())
-    await send({"type": "websocket.send", "text": "first"})
-    assert not reading.done()
-    began = time.monotonic()
-    # A large message has more time.
-    await send({"type": "websocket.send", "bytes": bytes(600 * 1024)})
-    assert time.monotonic() - began >= 0.3
-    async with asyncio.timeout(30):
-        assert await reading == {"type": "websocket.disconnect"}
-        inbox.put_nowait({"type": "websocket.receive"})
-        assert await receive() == {"type": "websocket.disconnect"}
-        await send({"type": "websocket.send", "text": "late"})
-    transport.drop()
-    assert len(stream.sent) == 1
-
-
-async def test_a_server_that_watches_its_clients_is_left_alone() -> None:
-    class Other:
-        async def send(self, message: Any) -> None:
-            """Take a message."""
-
-        async def receive(self) -> Any:
-            """Return a message."""
-
-    other = Other()
-    transport = Transport.of(other.send)
-    assert transport.received(other.receive, "http") == other.receive
-    assert transport.watched(other.send) == other.send
-    transport.drop()

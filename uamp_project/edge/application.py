@@ -77,7 +77,6 @@ class Edge:
         address: str,
         response: _Response,
     ) -> None:
-        receive = transport.received(receive, "http")
         body = RequestBody(receive, transport, scope["path"], rates.visitors(address))
         if refused := await _refused(scope, address):
             await response.replace(refused, body)
@@ -100,7 +99,6 @@ class Edge:
     async def _socket(self, scope: Scope, receive: Receive, send: Send) -> None:
         transport = Transport.of(send)
         address = client_address(scope, transport)
-        receive = transport.received(receive, "websocket")
         _warn_of_plain(send)
         if refused := await _refused(scope, address):
             await receive()

@@ -131,12 +131,16 @@ class RequestBody:
         if self._is_whole:
             return await self._receive()
         remaining = max(0.0, settings.UAMP_STALL_SECONDS - self._waited)
-        timer = asyncio.get_running_loop().call_later(remaining, self._transport.drop)
         began = time.monotonic()
         try:
-            message = await self._receive()
-        finally:
-            timer.cancel()
+            async with asyncio.timeout(remaining) as limit:
+                message = await self._receive()
+        except TimeoutError:
+            if not limit.expired():
+                raise
+            # Servers whose connections have many streams only learn that the request has ended.
+            self._transport.drop()
+            message = {"type": "http.disconnect"}
         self._waited += time.monotonic() - began
         self._fresh += len(message.get("body", b""))
         if self._fresh >= MIN_BYTES:

@@ -2,17 +2,15 @@
 
 ASGI has no message that aborts a connection whose client reads nothing: every `send`, even of a
 close frame, waits for the client. uvicorn passes a bound method of its protocol as `send`, and the
-protocol holds the transport. `servers.daphne_server` watches Daphne's connections. Hypercorn has
-streams, which share a connection: here, a stream that stalls ends alone, and
-`servers.hypercorn_connections` watches the connections.
+protocol holds the transport. `servers.daphne_server` watches Daphne's connections, and
+`servers.hypercorn_connections` those of Hypercorn.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, Final, TypeAlias
 
 from django.conf import settings
@@ -25,32 +23,18 @@ Receive: TypeAlias = Callable[[], Awaitable[Message]]
 Send: TypeAlias = Callable[[Message], Awaitable[None]]
 Application: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 
-PIECE_BYTES: Final = 256 * 1024
-"""A message to a stream has UAMP_STALL_SECONDS for each started piece of this size."""
-
 
 class Transport:
-    """A server's transport; one stream of a connection; or nothing, if the server watches itself.
+    """A server's transport, or nothing if the server does not expose it."""
 
-    All methods are called on the event loop of the server.
-    """
-
-    def __init__(self, transport: asyncio.Transport | None, *, is_stream: bool = False) -> None:
+    def __init__(self, transport: asyncio.Transport | None) -> None:
         self._transport = transport
-        self._is_stream = is_stream
-        # For a stream: whether it was dropped, and what waits for its client.
-        self._is_dropped = False
-        self._waits: set[asyncio.Timeout] = set()
 
     @classmethod
     def of(cls, send: Send) -> Transport:
         """Find the transport behind a server's `send`."""
-        owner = getattr(send, "__self__", None)
-        transport = getattr(owner, "transport", None)
-        return cls(
-            transport if hasattr(transport, "abort") else None,
-            is_stream=type(owner).__module__.startswith("hypercorn."),
-        )
+        transport = getattr(getattr(send, "__self__", None), "transport", None)
+        return cls(transport if hasattr(transport, "abort") else None)
 
     def peer(self) -> str | None:
         """Return the peer's address, '' for a local socket and None if unknown."""
@@ -59,22 +43,6 @@ class Transport:
         name = self._transport.get_extra_info("peername")
         return str(name[0]) if isinstance(name, tuple) else ""
 
-    def received(self, receive: Receive, kind: str) -> Receive:
-        """Wrap `receive` to report the disconnect of a stream that was dropped.
-
-        `kind` is the type of its scope. A server reports that of a connection itself.
-        """
-        if not self._is_stream:
-            return receive
-
-        async def receive_until_dropped() -> Message:
-            with suppress(TimeoutError):
-                async with self._until_dropped():
-                    return await receive()
-            return {"type": f"{kind}.disconnect"}
-
-        return receive_until_dropped
-
     def watched(self, send: Send) -> Send:
         """Wrap `send` to drop a client that reads nothing for UAMP_STALL_SECONDS.
 
@@ -82,7 +50,7 @@ class Transport:
         """
         transport = self._transport
         if transport is None:
-            return self._limited(send) if self._is_stream else send
+            return send
         watch = Watch(transport, self.drop)
 
         async def send_watched(message: Message) -> None:
@@ -94,43 +62,10 @@ class Transport:
         return send_watched
 
     def drop(self) -> None:
-        """Abort the connection without sending the buffered bytes, or end the stream."""
+        """Abort the connection without sending the buffered bytes."""
         if self._transport is not None:
             logger.info("disconnected idle client %s", self.peer())
             self._transport.abort()
-        elif self._is_stream and not self._is_dropped:
-            logger.info("ended the stream of an idle client")
-            self._is_dropped = True
-            for wait in self._waits:
-                wait.reschedule(0)
-
-    def _limited(self, send: Send) -> Send:
-        """Wrap the `send` of a stream, whose time depends on the size of the message."""
-
-        async def send_limited(message: Message) -> None:
-            pieces = 1 + _size_of(message) // PIECE_BYTES
-            limit = settings.UAMP_STALL_SECONDS * pieces
-            timer = asyncio.get_running_loop().call_later(limit, self.drop)
-            try:
-                with suppress(TimeoutError):
-                    async with self._until_dropped():
-                        await send(message)
-            finally:
-                timer.cancel()
-
-        return send_limited
-
-    @asynccontextmanager
-    async def _until_dropped(self) -> AsyncIterator[None]:
-        """End what waits in the block with TimeoutError when the stream is dropped."""
-        if self._is_dropped:
-            raise TimeoutError
-        async with asyncio.timeout(None) as wait:
-            self._waits.add(wait)
-            try:
-                yield
-            finally:
-                self._waits.discard(wait)
 
 
 def _size_of(message: Message) -> int:

@@ -136,7 +136,7 @@ async def serve_until(
     """Serve an ASGI application until `ending` returns, and then close its connections."""
     repair()
     hypercorn_connections.limit()
-    await serve(application, config, shutdown_trigger=ending)
+    await serve(hypercorn_connections.unread(application), config, shutdown_trigger=ending)
 
 
 async def signalled(drain: Callable[[], Awaitable[None]]) -> None:
