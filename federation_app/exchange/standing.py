@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from federation_app.exchange import admission
-from federation_app.exchange.chats import ChatStream, cancel_readers
+from federation_app.exchange.chats import ChatStream
 from federation_app.exchange.windowed import all_open
 from federation_app.peers import registry
 from sessions_app import database
@@ -23,11 +23,15 @@ async def check_streams() -> None:
     if not streams:
         return
     peers = {stream.stream.peer_id for stream in streams}
-    subscriptions = {stream.stream.pk for stream in streams if isinstance(stream, ChatStream)}
+    # A subscription may have several readers.
+    readers = [stream for stream in streams if isinstance(stream, ChatStream)]
     accepted = await database.run(registry.accepted, peers)
     for stream in streams:
         if stream.stream.peer_id not in accepted:
             stream.refuse()
-    if subscriptions:
-        for pk in await database.run(admission.cancelled, subscriptions):
-            cancel_readers(pk)
+    if readers:
+        pks = {reader.stream.pk for reader in readers}
+        cancelled = await database.run(admission.cancelled, pks)
+        for reader in readers:
+            if reader.stream.pk in cancelled:
+                reader.cancel()
