@@ -21,7 +21,6 @@ from tests import services
 from tests.federation_app.hypercorn_server import answers
 from tests.programs import Program
 from tests.uamp_project.serving import ROOT, Serving, data_dir, environment, manage
-from uamp_project.management import serving_peers
 from uamp_project.management.serving_peers import (
     certificate_pair,
     peers_address,
@@ -168,7 +167,7 @@ def test_another_version_of_hypercorn_is_refused(
     monkeypatch: pytest.MonkeyPatch, version: str, words: str
 ) -> None:
     require_hypercorn()
-    monkeypatch.setattr(serving_peers.importlib.metadata, "version", lambda _name: version)
+    monkeypatch.setattr("importlib.metadata.version", lambda _name: version)
     if not words:
         require_hypercorn()
         return
@@ -178,7 +177,7 @@ def test_another_version_of_hypercorn_is_refused(
 
 
 def test_hypercorn_is_an_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(serving_peers.importlib.util, "find_spec", lambda _name: None)
+    monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)
     with pytest.raises(CommandError, match=r"uamp-server\[peers\]"):
         require_hypercorn()
 

@@ -110,7 +110,7 @@ def test_the_token_of_an_agent_of_a_peer_reaches_no_place_of_discovery(protocol:
     card = {"name": "Weather", "url": "http://127.0.0.1:1/rpc"}
     handler: Any = pages({"/.well-known/agent-card.json": card})
 
-    class Noting(handler):
+    class Noting(handler):  # type: ignore[misc]  # it is made for these pages
         def do_GET(self) -> None:  # noqa: N802 the base class calls it
             keys.append(self.headers["Authorization"])
             super().do_GET()
