@@ -19,7 +19,8 @@ class FederationAppConfig(AppConfig):
         from chat_app.members import inviting  # noqa: PLC0415 as above
         from chat_app.people import names  # noqa: PLC0415 as above
         from federation_app import own_names  # noqa: PLC0415 as above
-        from federation_app.exchange import standing  # noqa: PLC0415 as above
+        from federation_app.envelope.signatures.keys import EDDSA  # noqa: PLC0415 as above
+        from federation_app.exchange import capabilities, standing  # noqa: PLC0415 as above
         from federation_app.exchange.admission import forget_old  # noqa: PLC0415 as above
         from federation_app.guests import (  # noqa: PLC0415 as above
             accounts,
@@ -40,6 +41,7 @@ class FederationAppConfig(AppConfig):
 
         keys.also_ended(PrincipalKind.PEER.prefix, ended_credentials)
         owner_keys.overlapping(own_names.KEY_OWNER, own_names.OVERLAP)
+        owner_keys.signing_with(capabilities.KEY_OWNER, EDDSA)
         retention.also_delete(forget_old)
         retention.also_delete(owner_keys.forget_private_halves)
         retention.also_delete(fetching.forget_unshown)

@@ -87,6 +87,9 @@ class UnreadableKey(Exception):
 
 
 _overlaps: Final[dict[str, Overlap]] = {}
+_algorithms: Final[dict[str, str]] = {}
+_uncommitted: Final[set[str]] = set()
+"""Ids of new keys whose transaction may still be rolled back."""
 _known: Final[OrderedDict[str, tuple[SigningKey, float]]] = OrderedDict()
 _lock: Final = threading.Lock()
 
@@ -94,6 +97,11 @@ _lock: Final = threading.Lock()
 def overlapping(owner: str, overlap: Overlap) -> None:
     """Rotate the keys of an owner with an overlap. Called when Django starts."""
     _overlaps[owner] = overlap
+
+
+def signing_with(owner: str, algorithm: str) -> None:
+    """Rotate the keys of an owner to keys of this algorithm. Called when Django starts."""
+    _algorithms[owner] = algorithm
 
 
 def signing_key(owner: str, algorithm: str | None = None) -> SigningKey:
@@ -239,7 +247,10 @@ def _cached(place: str) -> SigningKey | None:
 
 
 def _keep(place: str, key: SigningKey) -> None:
+    """Cache a key, unless a rollback may still undo it."""
     with _lock:
+        if key.kid in _uncommitted:
+            return
         _known[place] = (key, time.monotonic() + FRESH_SECONDS)
         _known.move_to_end(place)
         while len(_known) > MAX_CACHED_KEYS:
@@ -301,7 +312,7 @@ def _warn_of_clock(row: PublishedKey) -> None:
 
 def _replaced(owner: str) -> SigningKey:
     _retire_where(owner=owner)
-    return _insert(owner, settings.UAMP_SIGNATURE_ALGORITHM)
+    return _insert(owner, _algorithms.get(owner, settings.UAMP_SIGNATURE_ALGORITHM))
 
 
 def _announced(owner: str, overlap: Overlap) -> SigningKey:
@@ -333,6 +344,9 @@ def _retire_where(**which: str) -> None:
 
 def _insert(owner: str, algorithm: str) -> SigningKey:
     made = new_key(algorithm)
+    with _lock:
+        _uncommitted.add(made.kid)
+    transaction.on_commit(lambda: _committed(made.kid))
     PublishedKey.objects.create(
         kid=made.kid,
         owner=owner,
@@ -342,3 +356,8 @@ def _insert(owner: str, algorithm: str) -> SigningKey:
     )
     transaction.on_commit(cached_documents.forget_all)
     return made
+
+
+def _committed(kid: str) -> None:
+    with _lock:
+        _uncommitted.discard(kid)

@@ -44,8 +44,24 @@ class IssueForm(ReasonForm):
     )
 
 
+def _newest(peer: Peer) -> str:
+    """Return the id of the last token of a peer; "" if it has none."""
+    rows = CapabilityToken.objects.filter(peer=peer).order_by("-created_at", "-id")
+    return rows.values_list("pk", flat=True).first() or ""
+
+
+def _may_have_tokens(peer: Peer) -> bool:
+    return peer.revoked_at is None
+
+
 def _issue(peer: Peer, values: dict[str, Any], request: HttpRequest) -> str:
     del request
+    # Locked, so that a form that is sent twice at once finds the token of the first.
+    peer = Peer.objects.select_for_update().get(pk=peer.pk)
+    if values["seen"] != _newest(peer):
+        return ""
+    if not _may_have_tokens(peer):
+        raise OperationRefused("The peer is revoked.")
     intents = {Intent(intent) for intent in values["intents"]}
     try:
         row, token = capabilities.issue(
@@ -84,7 +100,8 @@ ISSUE: Final = Operation(
         f"A token for envelopes that {peer.did} signs. It is shown once. It gives no rights: it"
         " narrows the envelopes that carry it."
     ),
-    offered=lambda peer: peer.revoked_at is None,
+    offered=_may_have_tokens,
+    seen=_newest,
     form=IssueForm,
 )
 DEMAND: Final = Operation(

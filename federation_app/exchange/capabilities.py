@@ -131,9 +131,12 @@ def _agent(name: str) -> str:
 
 
 def _keys(server: str) -> list[VerificationKey]:
-    """Return the keys of this purpose, without those of the server that are listed with them."""
+    """Return the keys of this purpose, without those of the server that are listed with them.
+
+    Earlier releases rotated to the algorithm of UAMP_SIGNATURE_ALGORITHM: no token has an RSA key.
+    """
     return [
         key_of_jwk(jwk, kid=f"{server}#{jwk['kid']}")
         for jwk in published.keys_of(KEY_OWNER)["keys"]
-        if jwk["uamp_owner"] == KEY_OWNER
+        if jwk["uamp_owner"] == KEY_OWNER and jwk.get("kty") != "RSA"
     ]

@@ -8,9 +8,11 @@ from datetime import UTC, datetime, timedelta
 from io import StringIO
 from typing import TYPE_CHECKING, Any
 
+import jwt
 import pytest
 from django.contrib.auth.models import Permission, User
 from django.core.management import CommandError, call_command
+from django.db import transaction
 from django.urls import reverse
 
 from agents_app import editing
@@ -24,6 +26,7 @@ from federation_app.envelope.signatures.keys import EDDSA, EnvelopeKey
 from federation_app.exchange import capabilities
 from federation_app.models import CapabilityToken, Peer, ReceivedEnvelope
 from signing_app import owner_keys
+from signing_app.models import PublishedKey
 from tests.federation_app.peer import ECHO, HOST, SERVER, ForeignPeer, Records, add_peer, text_of
 from tests.federation_app.test_remote_agents import PROTOCOLS, far, own_peer, question_events
 from tests.federation_app.test_websocket import error_of
@@ -135,6 +138,34 @@ def test_a_token_that_is_not_good_is_refused_and_runs_nothing(federated: ServerA
         assert answer(records, peer.envelope(cap_token=good))[0] == "4.01"
 
 
+def test_tokens_stay_valid_when_their_key_is_rotated_under_rs256(
+    federated: ServerAddress, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.UAMP_SIGNATURE_ALGORITHM = "RS256"
+    peer = add_peer()
+    good = token_for(peer)
+    assert owner_keys.rotate(capabilities.KEY_OWNER).algorithm == EDDSA
+    # As earlier releases rotated it.
+    monkeypatch.setattr(owner_keys, "_algorithms", {})
+    assert owner_keys.rotate(capabilities.KEY_OWNER).algorithm == "RS256"
+    with Records(federated.ws) as records:
+        for token in (good, token_for(peer)):
+            assert answer(records, peer.envelope(cap_token=token)) == ("hello", "")
+
+
+def test_a_key_that_was_rolled_back_signs_nothing(settings: Any) -> None:
+    settings.UAMP_FEDERATION_HOST = HOST
+    peer = add_peer()
+    with transaction.atomic():
+        token_for(peer)
+        assert owner_keys.known_key(capabilities.KEY_OWNER) is None
+        transaction.set_rollback(True)
+    assert not PublishedKey.objects.filter(owner=capabilities.KEY_OWNER).exists()
+    kid = jwt.get_unverified_header(token_for(peer))["kid"]
+    assert kid == f"{SERVER}#{PublishedKey.objects.get(owner=capabilities.KEY_OWNER).pk}"
+    assert owner_keys.known_key(capabilities.KEY_OWNER) is not None
+
+
 def test_a_token_has_bounds(settings: Any) -> None:
     settings.UAMP_FEDERATION_HOST = HOST
     peer = add_peer()
@@ -199,6 +230,34 @@ def test_an_operator_issues_lists_and_revokes_a_token(
         assert answer(records, peer.envelope()) == ("hello", "")
     assert AuditRecord.objects.filter(action="key.revoked", object_id=row.pk).count() == 1
     assert AuditRecord.objects.filter(action="row.changed").count() == 2
+
+
+def test_a_form_that_is_sent_twice_issues_one_token(
+    admin_client: Client, federated: ServerAddress
+) -> None:
+    peer = add_peer()
+    fields = {"intents": ["ask"], "agents": "", "hours": 24}
+    for number in (1, 2):
+        view = reverse("admin:federation_app_peer_operate", args=[peer.row.pk, "issue"])
+        form = admin_client.get(view).context["form"]
+        seen = form.initial["seen"]
+        page = shown(operate(admin_client, peer.row, "issue", seen=seen, **fields))
+        assert "The new capability token" in page
+        again = operate(admin_client, peer.row, "issue", seen=seen, **fields)
+        assert again.status_code == 302
+        assert CapabilityToken.objects.count() == number
+    Peer.objects.update(revoked_at=datetime.now(UTC))
+    seen = CapabilityToken.objects.latest("created_at").pk
+    refused = operate(admin_client, peer.row, "issue", seen=seen, **fields)
+    assert "The peer is revoked" in shown(refused)
+    assert CapabilityToken.objects.count() == 2
+    assert AuditRecord.objects.filter(action="key.made").count() == 2
+
+
+def shown(response: Any) -> str:
+    """Return the page of a response."""
+    page: str = response.content.decode()
+    return page
 
 
 def test_the_command_prints_a_token_once(settings: Any) -> None:
