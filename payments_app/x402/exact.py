@@ -116,7 +116,15 @@ def take(offer: Offered, requirement: Mapping[str, Any], sender: Sender) -> Paid
         receipt = _noted(payment)
     if receipt is not None and receipt.state == ReceiptState.CONFIRMED:
         return _again(payment, receipt)
-    return _credit(payment, _settle(payment))
+    try:
+        settled = _settle(payment)
+    except PaymentNotTaken:
+        receipt = _receipt(payment)
+        if receipt is None or receipt.state != ReceiptState.CONFIRMED:
+            raise
+        # A request beside this one has settled it meanwhile.
+        return _again(payment, receipt)
+    return _credit(payment, settled)
 
 
 def _noted(payment: _Payment) -> Receipt | None:
@@ -301,10 +309,8 @@ def _settle(payment: _Payment) -> SettleResponse:
     except facilitator.NoAnswer as error:
         raise _later() from error
     if not answer.success:
-        # It stays submitted: an earlier attempt whose answer was lost may have moved the money.
-        raise PaymentNotTaken(
-            "payment_failed", f"The payment failed: {_short(answer.error_reason)}."
-        )
+        # It stays submitted: an attempt before or beside this one may have moved the money.
+        raise _later(f" ({_short(answer.error_reason)})")
     if answer.amount is not None and answer.amount != str(payment.atomic):
         with log_fields.within(payment_id=payment.external_id):
             logger.error("%s was settled with %s", payment.external_id, answer.amount)
@@ -312,10 +318,10 @@ def _settle(payment: _Payment) -> SettleResponse:
     return answer
 
 
-def _later() -> PaymentNotTaken:
+def _later(reason: str = "") -> PaymentNotTaken:
     return PaymentNotTaken(
         "payment_failed",
-        "The outcome of the payment is not known yet. Send the same payment again.",
+        f"The outcome of the payment is not known yet{reason}. Send the same payment again.",
     )
 
 

@@ -17,10 +17,22 @@ if TYPE_CHECKING:
 
 _Taken = TypeVar("_Taken")
 
-# Each thread here holds a pooled connection.
-_threads: Final = ThreadPoolExecutor(4, thread_name_prefix="payments")
+THREADS: Final = 4
+"""Each of them holds a pooled connection."""
+threads: Final = ThreadPoolExecutor(THREADS, thread_name_prefix="payments")
 
 
 async def run(take: Callable[[], _Taken]) -> _Taken:
-    """Return the result of a function that may query the facilitator and the database."""
-    return await asyncio.get_running_loop().run_in_executor(_threads, database.scoped, take)
+    """Return the result of a function that may query the facilitator and the database.
+
+    A caller that is cancelled, such as the request of a departed client, waits for it first: its
+    next request would settle the same payment at the same time.
+    """
+    taking = asyncio.get_running_loop().run_in_executor(threads, database.scoped, take)
+    try:
+        return await asyncio.shield(taking)
+    finally:
+        await asyncio.wait([taking])
+        if not taking.cancelled():
+            # Retrieved, in case the caller does not.
+            taking.exception()

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 Mode = Literal[
     "ok", "invalid", "not carried out", "500 at verify", "500 after settling", "late",
-    "no json", "another amount", "forgets",
+    "no json", "another amount", "forgets", "one at a time",
 ]  # fmt: skip
 
 CHAIN_IDS = {"base": 8453, "base-sepolia": 84532}
@@ -115,11 +115,14 @@ class FacilitatorHandler(QuietHandler):
             if first:
                 self.server.settled[nonce] = f"0x{secrets.token_hex(32)}"
                 self.server.received[signed["to"].lower()] += int(signed["value"])
-            elif mode == "forgets":
-                return 200, {**refused, "errorReason": "invalid_exact_evm_nonce_already_used"}
+        if not first and mode in {"forgets", "one at a time"}:
+            if mode == "one at a time":
+                # The first settlement has ended before this refusal arrives.
+                time.sleep(2 * LATE_SECONDS)
+            return 200, {**refused, "errorReason": "invalid_exact_evm_nonce_already_used"}
         if mode == "500 after settling":
             return 500, {"error": "internal"}
-        if mode == "late":
+        if mode in {"late", "one at a time"}:
             time.sleep(LATE_SECONDS)
         amount = {"amount": "1"} if mode == "another amount" else {}
         return 200, {

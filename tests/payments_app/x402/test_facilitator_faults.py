@@ -170,3 +170,21 @@ def test_the_same_payment_four_times_at_once_is_credited_once(
     assert available(account) == PRICE
     assert chain.received[PAY_TO] == 10_000
     assert services.audit().clean
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_settlement_beside_the_first_returns_what_that_credited(
+    chain: Facilitator, django_db_blocker: DjangoDbBlocker
+) -> None:
+    """The facilitator refuses it, because the nonce is used."""
+    headers = signed(demand())
+    chain.mode = "one at a time"
+
+    def taken() -> str:
+        done = ours.accept(headers, demand(), user_id=7)
+        return "" if done is None else done.token_id
+
+    (token,) = set(race(django_db_blocker, taken, taken))
+    assert PaymentToken.objects.get().pk == token
+    assert (chain.asked["settle"], chain.received[PAY_TO]) == (2, 10_000)
+    assert services.audit().clean
