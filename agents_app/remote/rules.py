@@ -69,7 +69,8 @@ def _problems_of_peer(values: Mapping[str, Any]) -> dict[str, str]:
 def complete(agent: Agent, key: str | None) -> None:
     """Complete a validated row; `key` is its new key, "" to remove it, None to keep it.
 
-    A stored key is dropped when the scheme, host or port changes.
+    A stored key is dropped when the scheme, host or port changes, or when the agent becomes one of
+    a peer: it would be sent as a capability token, which others can read in the envelope.
     """
     if agent.kind == AgentKind.REMOTE:
         # The provider field is unused: the agent at the address answers.
@@ -84,11 +85,19 @@ def complete(agent: Agent, key: str | None) -> None:
         agent.secret = encrypted_key(key, place)
         return
     try:
-        is_kept = key_for(agent.secret, place) is not None
+        is_kept = key_for(agent.secret, place) is not None and not _becomes_of_peer(agent)
     except Undecipherable:
         is_kept = False
     if not is_kept:
         agent.secret = ""
+
+
+def _becomes_of_peer(agent: Agent) -> bool:
+    """Return whether an agent of a peer is stored as another one."""
+    if not is_of_peer(agent.kind, agent.protocol):
+        return False
+    stored = Agent.objects.filter(pk=agent.pk).values_list("kind", "protocol").first()
+    return stored is not None and not is_of_peer(*stored)
 
 
 def has_model(kind: str, provider: str) -> bool:

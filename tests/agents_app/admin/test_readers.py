@@ -11,8 +11,9 @@ from django.test import Client
 from django.urls import reverse
 
 from agents_app.models import Agent
-from agents_app.outbound.keys import encrypted_key
+from agents_app.outbound.keys import encrypted_key, key_for
 from agents_app.providers.clients import model_place
+from agents_app.remote.addresses import target_of
 from audit_app.authority import SEES_CONTENT
 from tests import factories
 from tests.agents_app.admin.test_admin import form
@@ -125,6 +126,27 @@ def test_a_remote_agent_stays_what_its_owner_chose(
     assert "Only eve" in _saved(developer, agent, **data)[field][0]
     agent.refresh_from_db()
     assert (agent.model, agent.secret, agent.options) == ("far", "", {"pays_per_answer": "1"})
+
+
+def test_a_key_is_not_sent_as_a_capability_token(admin_client: Client) -> None:
+    """The key of another protocol is dropped when the agent becomes one of a peer."""
+    url, name = "https://agents.example/v1", "did:web:agents.example:agents:sage"
+    place = target_of(url).place
+    remote = {"kind": "remote", "url": url, "model": name, "options": "{}", "tools": []}
+    agent = Agent.objects.create(
+        name="helper", kind="remote", url=url, protocol="completions", model=name,
+        secret=encrypted_key("sesame-open", place),
+    )  # fmt: skip
+    assert _saved(admin_client, agent, **remote, protocol="completions") == {}
+    agent.refresh_from_db()
+    assert key_for(agent.secret, place) == "sesame-open"
+    assert _saved(admin_client, agent, **remote, protocol="envelope") == {}
+    agent.refresh_from_db()
+    assert (agent.protocol, agent.secret) == ("envelope", "")
+    for key in ({"key": "a.token"}, {"max_steps": "3"}):
+        assert _saved(admin_client, agent, **remote, protocol="envelope", **key) == {}
+    agent.refresh_from_db()
+    assert key_for(agent.secret, place) == "a.token"
 
 
 def test_prices_that_are_only_written_otherwise_are_no_change(developer: Client) -> None:
