@@ -35,15 +35,18 @@ def demand(body: Mapping[str, Any]) -> bytes:
 async def whole_answer(exchange: Exchange) -> ev.ResponseDone | ev.ResponseCancelled:
     """Wait for an answer that is not streamed, and return its end.
 
-    Raises RemoteProtocolError if it failed or is blocked. What it said until then was charged, so
-    the error's details have it as `partial_text`, for the client that has received nothing.
+    Raises RemoteProtocolError if it failed or is blocked. What it said until then, and its calls of
+    the client's tools, were charged, so the error's details have them as `partial_text` and
+    `partial_calls`, for the client that has received nothing.
     """
-    text_so_far, end = AppendedText(), None
+    text_so_far, calls, end = AppendedText(), dict[str, dict[str, str]](), None
     async for events in exchange.events():
         for end in events:
             match end:
                 case ev.ResponseDelta(delta=ev.Delta(type="text", text=str(text))):
                     text_so_far.replace(text, end.offset)
+                case ev.ToolCall(call_id=call_id, name=name, arguments=arguments):
+                    calls[call_id] = {"id": call_id, "name": name, "arguments": arguments}
     match end:
         case ev.ResponseDone() | ev.ResponseCancelled():
             return end
@@ -52,6 +55,11 @@ async def whole_answer(exchange: Exchange) -> ev.ResponseDone | ev.ResponseCance
             text = uamp.text_of(end.partial_output or ()) or text_so_far.text
         case _:
             error, text = await exchange.give_up(), text_so_far.text
-    partial = {"response_id": exchange.response_id, "partial_text": text} if text else {}
-    details = {**(error.details or {}), **partial}
+    details = dict(error.details or {})
+    if text or calls:
+        details["response_id"] = exchange.response_id
+    if text:
+        details["partial_text"] = text
+    if calls:
+        details["partial_calls"] = list(calls.values())
     raise RemoteProtocolError(error.code, error.message, details=details or None)

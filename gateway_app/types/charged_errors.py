@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from uamp import RemoteProtocolError
     from uamp.events.server import ErrorDetail
 
-CHARGED: Final = ("response_id", "charged", "partial_text", "demand")
+CHARGED: Final = ("response_id", "charged", "partial_text", "partial_calls", "demand")
 
 
 def with_charges(body: Any, error: RemoteProtocolError | ErrorDetail) -> Any:

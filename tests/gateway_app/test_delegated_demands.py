@@ -197,6 +197,10 @@ def test_a_call_of_the_clients_tool_before_a_demand_is_delivered_and_paid(
     assert answer.status_code == expected, answer.text
     (charged,) = answer.json()["charged"]
     assert usd(charged["amount"]).amount >= usd("0.1").amount
+    (partial,) = answer.json()["partial_calls"]
+    assert partial["name"] == "say"
+    assert json.loads(partial["arguments"]) == {"text": "all of it"}
+    assert partial["id"]
     wait_until(clean)
 
 
