@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import msgspec
+from django.utils import timezone
+
 from payments_app.tokens import lookup as token_lookup
 from sessions_app import database, services
 from sessions_app.billing import requests, reservations
@@ -26,11 +29,18 @@ if TYPE_CHECKING:
 
 async def take_payment(connection: ClientConnection, event: ev.PaymentSubmit) -> None:
     """Accept a payment that a response waits for (UAMP §5.15); refuse it if none is due."""
-    attached = connection.attached_to(event)
-    session = attached.session
+    session = connection.attached_to(event).session
     # Even a refused payment reads tokens and locks accounts.
     await check_rate(connection, session.principal, "payments", session.wire_id)
+    await accept_payment(connection, event)
+
+
+async def accept_payment(connection: ClientConnection, event: ev.PaymentSubmit) -> None:
+    """Accept a payment as `take_payment` does, for a caller that has counted it."""
+    attached = connection.attached_to(event)
+    session = attached.session
     try:
+        event = await _addressed(attached, event)
         row, _ = await database.run(requests.submit, session, event)
     except LookupError:
         raise RemoteProtocolError(
@@ -43,6 +53,21 @@ async def take_payment(connection: ClientConnection, event: ev.PaymentSubmit) ->
         # As with session.update, it also pays for the session's next answers.
         await database.run(services.keep_payment_token, session, row.token_id)
     await registry.current().signals.payment_decided(row.response_id, row.pk)
+
+
+async def _addressed(attached: AttachedSession, event: ev.PaymentSubmit) -> ev.PaymentSubmit:
+    """Return a payment that names its response; that of a person may pay any.
+
+    Anyone who knows the id of a visitor's session may ask in it: a visitor's payment without a
+    response is for what this connection asked for. Raises LookupError if none of that is due.
+    """
+    session = attached.session
+    if event.response_id is not None or not session.principal.is_visitor:
+        return event
+    for row in await database.run(requests.waiting_payments, session):
+        if row.deadline > timezone.now() and await _requested(row) in attached.asked_here:
+            return msgspec.structs.replace(event, response_id=row.response_id)
+    raise LookupError("no payment is due")
 
 
 async def accepted_frames(session: OpenSession, response_ids: Collection[str]) -> list[str]:

@@ -235,3 +235,26 @@ def test_a_new_token_of_a_visitor_pays_only_for_what_its_connection_asked_for(
     pay(client, demand, scheme="token", token=more.token)
     wait_until(lambda: Transfer.objects.filter(kind="answer").count() == 2)
     assert clean()
+
+
+def test_a_visitors_payment_without_an_answer_is_for_what_its_connection_asked_for(
+    dial: Dial, alice: Person, paid: Agent
+) -> None:
+    client, other = dial(), dial()
+    created = client.create_session(agent="paid")
+    place = {"session_id": created["session_id"], "epoch": created["epoch"], "after": 0}
+    other.create_session(resume=place)
+    other.ask("Hello")
+    foreign = other.until("payment.required")[-1]
+    payment = {"scheme": "token", "token": token_of(alice)}
+    client.send("payment.submit", payment=payment)
+    assert client.until("session.error")[-1]["error"]["code"] == "payment_not_due"
+    assert not Hold.objects.exists()
+    client.ask("Good day")
+    while (own := client.until("payment.required")[-1])["response_id"] == foreign["response_id"]:
+        pass
+    client.send("payment.submit", payment=payment)
+    ended = client.until("response.done")[-1]
+    assert ended["response_id"] == own["response_id"]
+    assert PaymentRequest.objects.get(response_id=foreign["response_id"]).status == "waiting"
+    assert clean()
