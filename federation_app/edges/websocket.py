@@ -123,6 +123,7 @@ class EnvelopeSocket:
         self._streams: dict[
             str, tuple[EnvelopeReceipt, WindowedStream | None, asyncio.Task[None]]
         ] = {}
+        self._paying: asyncio.Task[None] | None = None
         self._is_known = False
         self._refused = 0
         self._closed = False
@@ -148,6 +149,8 @@ class EnvelopeSocket:
 
     async def finish(self) -> None:
         """Wait until the streams have ended, for transports whose clients may keep reading."""
+        if self._paying is not None:
+            await asyncio.wait([self._paying])
         tasks = [task for _, _, task in self._streams.values()]
         if tasks:
             await asyncio.wait(tasks)
@@ -179,10 +182,32 @@ class EnvelopeSocket:
         for record in records:
             if self._closed:
                 return
-            try:
-                await self._record(record)
-            except EnvelopeError as error:
-                await self._refuse(error, record)
+            if self._is_known and _is_payment(record):
+                await self._take_beside(record)
+            else:
+                await self._take(record)
+
+    async def _take(self, record: bytes) -> None:
+        try:
+            await self._record(record)
+        except EnvelopeError as error:
+            await self._refuse(error, record)
+
+    async def _take_beside(self, record: bytes) -> None:
+        """Take a payment, which may take long to settle, while further records are read.
+
+        One at a time: the next one waits for it, as do the records after that.
+        """
+        if self._paying is not None:
+            await asyncio.wait([self._paying])
+        self._paying = self._process.spawn(self._pay(record), name="payment of a peer")
+
+    async def _pay(self, record: bytes) -> None:
+        try:
+            await self._take(record)
+        except Exception:
+            logger.exception("a payment of a peer could not be taken")
+            await self._end(CLOSE_DEFECT)
 
     async def _record(self, record: bytes) -> None:
         if len(record) <= _DELTA_BYTES and is_delta(value := load(record)):
@@ -308,6 +333,17 @@ class EnvelopeSocket:
                 self._closed = True
                 with contextlib.suppress(Exception):
                     await self._send({"type": "websocket.close", "code": code})
+
+
+def _is_payment(record: bytes) -> bool:
+    """Return whether a record claims to be a `confirm`; nothing is verified."""
+    if b'"confirm"' not in record:
+        return False
+    try:
+        value = load(record)
+    except EnvelopeError:
+        return False
+    return isinstance(value, dict) and value.get("intent") == Intent.CONFIRM
 
 
 def _signed_error(error: EnvelopeError, to: str, members: dict[str, str]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import asyncio
 import time
 from datetime import timedelta
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from django.utils import timezone
 
@@ -20,10 +20,11 @@ from federation_app.exchange.answers import envelope_error
 from federation_app.models import ReceivedEnvelope
 from sessions_app import database
 from sessions_app.handlers.sessions import known_session
+from sessions_app.process import registry as processes
 from uamp import ErrorCode, RemoteProtocolError
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Coroutine
 
     from federation_app.exchange.admission import Admitted
     from federation_app.models import EnvelopeStream
@@ -59,6 +60,18 @@ async def carry_out(admitted: Admitted, act: Callable[[], Awaitable[None]]) -> b
         raise
     await database.run(_mark_done, received)
     return is_repeated
+
+
+async def finished(act: Coroutine[Any, Any, bool]) -> bool:
+    """Return the result of an act that a departing client does not interrupt."""
+    acting = processes.current().spawn(act, name="envelope")
+    try:
+        return bool(await asyncio.shield(acting))
+    finally:
+        await asyncio.wait([acting])
+        if not acting.cancelled():
+            # Retrieved, in case its client has left.
+            acting.exception()
 
 
 def remember_question(

@@ -271,11 +271,11 @@ class EnvelopeReceiver:
         )
         requests.check_receiver(admitted, stream)
         # Parsed before the envelope is recorded, so that a malformed one leaves no row.
-        place, payment = requests.place_of(admitted), requests.payment_of(admitted)
-        if payment is None:
+        place, submit = requests.place_of(admitted), requests.payment_of(admitted)
+        if submit is None:
             return await self._follow(admitted, stream, place)
-        pay = partial(self._pay, admitted, stream, payment)
-        is_repeated = await outcomes.carry_out(admitted, pay)
+        pay = partial(self._pay, admitted, stream, submit)
+        is_repeated = await outcomes.finished(outcomes.carry_out(admitted, pay))
         return EnvelopeReceipt(
             intent=Intent.CONFIRM,
             peer=admitted.peer,
@@ -316,14 +316,16 @@ class EnvelopeReceiver:
             is_repeated=is_repeated,
         )
 
-    async def _pay(self, admitted: Admitted, stream: EnvelopeStream, payment: ev.Payment) -> None:
+    async def _pay(
+        self, admitted: Admitted, stream: EnvelopeStream, submit: ev.PaymentSubmit
+    ) -> None:
         """Pay for the response of a stream; raises RemoteProtocolError for a refused payment."""
         turn = PeerTurn(
             admission.principal_of(admitted.peer, address=self._address), agent=admitted.agent
         )
         try:
             await turn.join(stream.response_id)
-            await turn.pay(payment)
+            await turn.pay(submit)
             for reader in open_streams(stream.pk):
                 reader.woken.set()
         finally:

@@ -52,7 +52,7 @@ async def demand_members(
     peer: Peer, stream: EnvelopeStream, event: ev.PaymentRequired
 ) -> dict[str, object]:
     """Return the payload of the `progress` that demands a payment, with a signed `propose`."""
-    text = msgspec.json.encode(offered(event.requirements)).decode()
+    text = msgspec.json.encode(offered(event)).decode()
     envelope = await database.run(
         partial(_signed, peer, stream, Intent.PROPOSE, text, type_=PAYMENT_TYPE)
     )

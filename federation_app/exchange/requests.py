@@ -59,17 +59,20 @@ def chat_of(admitted: Admitted) -> str:
     return chat_id
 
 
-def payment_of(admitted: Admitted) -> ev.Payment | None:
+def payment_of(admitted: Admitted) -> ev.PaymentSubmit | None:
     """Return the payment in a `confirm`; raises EnvelopeError for an invalid one.
 
-    It is a payment token, or a payment on a chain whose x402 document is the `proof`. A peer cannot
-    spend the balance of its account, because the person whose account it is agrees to prices
-    beforehand, and to nothing else.
+    `response_id` names the response of the demand, as its `propose` does. The payment is a token,
+    or a payment on a chain whose x402 document is the `proof`. A peer cannot spend the balance of
+    its account, because the person whose account it is agrees to prices beforehand, and to nothing
+    else.
     """
     if admitted.envelope.intent is not Intent.CONFIRM:
         return None
+    members = _members_of(admitted.envelope.body)
     try:
-        payment = msgspec.convert(_members_of(admitted.envelope.body).get("payment"), ev.Payment)
+        payment = msgspec.convert(members.get("payment"), ev.Payment)
+        response_id = msgspec.convert(members.get("response_id"), str | None)
     except msgspec.ValidationError as error:
         raise malformed(f"A confirm has a payment: {error}.", detail="payment") from None
     if payment.scheme == ON_CHAIN:
@@ -85,7 +88,7 @@ def payment_of(admitted: Admitted) -> ev.Payment | None:
             f"Pay with a payment token, or with the scheme {ON_CHAIN}.",
             detail="payment",
         )
-    return payment
+    return ev.PaymentSubmit(payment=payment, response_id=response_id)
 
 
 def missing_of(error: dict[str, Any]) -> int:

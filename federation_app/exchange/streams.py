@@ -18,6 +18,7 @@ from django.utils import timezone
 from federation_app.envelope.errors import EnvelopeCode, EnvelopeError
 from federation_app.envelope.streams.deltas import DeltaType, StreamDelta, delta_at
 from federation_app.exchange.answers import AnswerDeltas, envelope_error
+from federation_app.exchange.chain_payments import first_due
 from federation_app.exchange.turns import PeerTurn
 from federation_app.exchange.windowed import WindowedStream
 from sessions_app.process import registry as processes
@@ -58,7 +59,8 @@ class DeltaStream(WindowedStream):
         super().__init__(stream, principal, limit=limit, after=after)
         self._on_done = on_done
         self._on_demand = on_demand
-        self._demanded: ev.PaymentRequired | None = None
+        self._has_waited = False
+        self._proposed: tuple[str | None, ev.PaymentRequirements] | None = None
         self._answer = AnswerDeltas(replaces=after >= 0)
         self._is_begun = turn is not None
         self._turn = turn or PeerTurn(principal, agent="")
@@ -76,12 +78,10 @@ class DeltaStream(WindowedStream):
                 if self._answer.has_ended:
                     return
                 self.check_trust()
-                if self._demanded is None or processes.current().draining:
+                if not self._has_waited or processes.current().draining:
                     break
-                # The turn ends where it waits for a payment, which any process may receive.
-                while await self._turn.waits_for_payment():
-                    yield None
-                    await self._pause()
+                async for delta in self._until_paid():
+                    yield delta
                 await self._rejoin()
         except RemoteProtocolError as error:
             raise envelope_error(error) from None
@@ -109,7 +109,8 @@ class DeltaStream(WindowedStream):
             for event in events:
                 self._answer.feed(event)
                 if isinstance(event, ev.PaymentRequired):
-                    await self._demand(event)
+                    self._has_waited = True
+                    await self._propose()
                 elif isinstance(event, ev.ToolApprovalRequired):
                     await self._refuse_call()
             if not events:
@@ -121,6 +122,17 @@ class DeltaStream(WindowedStream):
             self.check_trust()
             # Events that arrive meanwhile are collected, and sent in one chunk.
             await self.wait_for_room()
+
+    async def _until_paid(self) -> AsyncIterator[StreamDelta | None]:
+        """Wait until no demand is open, and propose each when those before it are paid.
+
+        The turn ends where it waits for a payment, which any process may receive.
+        """
+        while await self._propose():
+            async for delta in self._sendable():
+                yield delta
+            yield None
+            await self._pause()
 
     async def _pause(self) -> None:
         self.woken.clear()
@@ -145,11 +157,15 @@ class DeltaStream(WindowedStream):
             number = self.window.take()
             yield delta_at(number, self.stream.stream_id, timezone.now(), type_, payload)
 
-    async def _demand(self, event: ev.PaymentRequired) -> None:
-        """Demand a payment once: a turn that joins a waiting answer may report it twice."""
-        previous, self._demanded = self._demanded, event
-        if previous is None or previous.requirements != event.requirements:
-            self._answer.demand(await self._on_demand(event))
+    async def _propose(self) -> bool:
+        """Propose the demand that `PeerTurn.pay` pays, once; return whether any is open."""
+        demands = await self._turn.demands()
+        if (demand := first_due(demands)) is not None:
+            terms = demand.response_id, demand.requirements
+            if terms != self._proposed:
+                self._proposed = terms
+                self._answer.demand(await self._on_demand(demand))
+        return bool(demands)
 
     async def _refuse_call(self) -> None:
         """Cancel an answer that needs a person's permission, which an envelope cannot provide."""

@@ -6,14 +6,18 @@ runs the answer.
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, Final
 
+from django.db import DatabaseError, InterfaceError
+
 import uamp
-from federation_app.exchange.chain_payments import CREDITED, ON_CHAIN, taken
+from federation_app.exchange.chain_payments import CREDITED, ON_CHAIN, first_due, not_due, taken
 from sessions_app import database
-from sessions_app.billing.demands import demands_below, payable, payable_demands
+from sessions_app.billing.demands import demands_below, payable_demands
 from sessions_app.connection.defaults import Defaults
 from sessions_app.connection.rate_limit import check_rate
+from sessions_app.handlers.turns.payments import accept_payment
 from sessions_app.process import registry
 from sessions_app.transports.followed_response import SERVER_EVENTS, FollowedResponse, received
 from sessions_app.transports.http_exchange import HEARTBEAT_SECONDS, HttpExchange
@@ -26,6 +30,8 @@ if TYPE_CHECKING:
     from sessions_app.access.principal import Principal
     from sessions_app.records import OpenSession
     from uamp.events import Event
+
+logger = logging.getLogger(__name__)
 
 TRANSPORT: Final = "envelope"
 _ENDS: Final = (ev.ResponseDone, ev.ResponseError, ev.ResponseCancelled)
@@ -76,7 +82,7 @@ class PeerTurn:
         return self._session is not None and not self._connection.has_repeated
 
     def rest(self) -> None:
-        """Count as none of the peer's open connections until `stay` or `close`."""
+        """Stop counting as one of the peer's open connections."""
         registry.current().followers.discard(self._connection)
 
     def stay(self) -> None:
@@ -126,11 +132,14 @@ class PeerTurn:
         if below := await database.run(demands_below, self._session, self.response_id):
             yield below
 
-    async def waits_for_payment(self) -> bool:
-        """Return whether the joined response waits for a payment, in whichever process it runs."""
+    async def demands(self) -> list[ev.PaymentRequired]:
+        """Return the open demands for the response and for work that it delegated, oldest first.
+
+        The response may run in any process.
+        """
         if self._session is None:
-            return False
-        return bool(await database.run(payable, self._session, self.response_id))
+            return []
+        return await database.run(payable_demands, self._session, self.response_id)
 
     async def cancel(self) -> None:
         """Cancel the response, unless it has ended."""
@@ -141,32 +150,45 @@ class PeerTurn:
             if error.code != ErrorCode.NOTHING_TO_CANCEL:
                 raise
 
-    async def pay(self, payment: ev.Payment) -> None:
-        """Pay for the response or for work that it delegated, which waits for it.
+    async def pay(self, submit: ev.PaymentSubmit) -> None:
+        """Pay for the response, or for work that it delegated, which waits for it.
 
-        Raises RemoteProtocolError payment_not_due if it does not wait, and payment_required for a
-        payment that is refused, in which case it keeps waiting. A payment on a chain that is
-        settled when the response has ended pays for another answer of its agent.
+        `submit` names the response whose demand was proposed, or none: then it pays the demand that
+        is proposed first. Raises RemoteProtocolError payment_not_due if that does not wait, and
+        payment_required for a payment that is refused, in which case it keeps waiting. A payment
+        on a chain that was settled first pays for another answer of its agent then.
         """
-        waiting = (
-            []
-            if self._session is None
-            else await database.run(payable_demands, self._session, self.response_id)
+        connection, payment = self._connection, submit.payment
+        await check_rate(connection, connection.principal, "payments", self.session_id)
+        named = submit.response_id
+        demand = first_due(
+            demand for demand in await self.demands() if named in {None, demand.response_id}
         )
-        unpaid = waiting[0].response_id if waiting else self.response_id
-        is_on_chain = payment.scheme == ON_CHAIN
-        if is_on_chain:
-            principal = self._connection.principal
-            await check_rate(self._connection, principal, "payments", self.session_id)
-            demand = next(iter(waiting), None)
-            payment = await taken(payment, demand, peer=principal.key)
-        submit = ev.PaymentSubmit(session_id=self.session_id, response_id=unpaid, payment=payment)
+        if demand is None:
+            raise not_due()
+        if payment.scheme != ON_CHAIN:
+            await self._submit(payment, demand.response_id)
+            return
+        payment = await taken(payment, demand, peer=connection.principal.key)
         try:
-            await self._take(submit)
+            await self._submit(payment, demand.response_id)
         except RemoteProtocolError as error:
-            if is_on_chain and error.code == ErrorCode.PAYMENT_NOT_DUE:
-                raise RemoteProtocolError(error.code, CREDITED) from None
-            raise
+            is_over = error.code == ErrorCode.PAYMENT_NOT_DUE
+            reason = "The answer no longer waits." if is_over else error.message
+            message = f"{reason} {CREDITED}"
+            raise RemoteProtocolError(error.code, message, details=error.details) from None
+
+    async def _submit(self, payment: ev.Payment, response_id: str | None) -> None:
+        submit = ev.PaymentSubmit(
+            session_id=self.session_id, response_id=response_id, payment=payment
+        )
+        try:
+            await accept_payment(self._connection, submit)
+        except (DatabaseError, InterfaceError):
+            logger.exception("the database did not store a payment")
+            raise RemoteProtocolError(
+                ErrorCode.UNAVAILABLE, "The server cannot store this now."
+            ) from None
         for frame in self._connection.outgoing.take_replies():
             event = SERVER_EVENTS.decode(frame.text)
             if isinstance(event, ev.PaymentError):

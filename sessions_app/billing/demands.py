@@ -52,14 +52,9 @@ def demands_below(
 
 
 def payable_demands(session: OpenSession, response_id: str) -> list[ev.PaymentRequired]:
-    """Return the demands for a response or its delegated work that a session may pay."""
-    return [required(row, row.response.agent.name) for row in payable(session, response_id)]
-
-
-def payable(session: OpenSession, response_id: str) -> list[PaymentRequest]:
-    """Return the payments for a response or its delegated work that a session may make."""
+    """Return the demands for a response or its delegated work that a session may pay, in order."""
     return [
-        row
+        required(row, row.response.agent.name)
         for row in requests.waiting_payments(session)
         if row.response_id == response_id or works_for(row.response_id, response_id)
     ]

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import base64
 import json
+import socket
+import threading
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
+import httpx
 import pytest
 from django.utils import timezone
 from eth_account import Account
@@ -14,6 +18,7 @@ from eth_account import Account
 from federation_app.models import ReceivedEnvelope
 from payments_app.models import PaymentToken, Receipt
 from sessions_app.models import PaymentRequest, Response
+from sessions_app.transports import payment_threads
 from tests.client import wait_until
 from tests.federation_app.peer import SERVER, ForeignPeer, Records, add_peer, text_of
 from tests.federation_app.test_paid_and_allowed import demand_of
@@ -40,15 +45,17 @@ def seller() -> Agent:
     return priced("seller", per_answer=PRICE)
 
 
-def proof_of(price: str = PRICE) -> Any:
+def proof_of(price: str = PRICE, agent: str = "seller") -> Any:
     """Return an x402 payment that the official client has signed."""
-    header = signed(demand(price, "seller"), Account.create())
+    header = signed(demand(price, agent), Account.create())
     return json.loads(base64.b64decode(header["PAYMENT-SIGNATURE"]))
 
 
-def paid_with(peer: ForeignPeer, proof: Any, stream: str = "str-1", to: str = SELLER) -> Any:
+def paid_with(
+    peer: ForeignPeer, proof: Any, stream: str = "str-1", to: str = SELLER, **terms: str
+) -> Any:
     """Return the `confirm` of a payment on a chain."""
-    content = json.dumps({"payment": {"scheme": "exact", "proof": proof}})
+    content = json.dumps({"payment": {"scheme": "exact", "proof": proof, **terms}})
     return peer.envelope("confirm", content, to=[to], stream_id=stream)
 
 
@@ -106,6 +113,12 @@ def test_without_a_facilitator_nothing_is_offered_or_taken(
         assert "x402" not in needed["extra"]
 
 
+TERMS: dict[str, dict[str, str]] = {
+    "another network": {"network": "eip155:1"},
+    "another currency": {"currency": "CREDITS"},
+    "a lower amount": {"amount": "0.24"},
+    "no amount": {"amount": "much"},
+}
 OTHER_ADDRESS = "0x" + "cd" * 20
 REFUSED: dict[str, Any] = {
     "another network": lambda: _accepting(proof_of(), network="eip155:1"),
@@ -142,13 +155,17 @@ def test_a_payment_that_does_not_meet_the_demand_is_refused_and_the_answer_waits
         for name, proof in REFUSED.items():
             confirm = paid_with(peer, proof())
             assert refusal(records, confirm)[0] == "4.02", name
+        for name, terms in TERMS.items():
+            confirm = paid_with(peer, proof_of(), **terms)
+            assert refusal(records, confirm)[0] == "4.02", name
         for proof in ("token", None, {"long": "x" * 20_000}):
             assert refusal(records, paid_with(peer, proof))[0] == "4.00", proof
         assert not chain.settled
         assert not Receipt.objects.exists()
         assert not ReceivedEnvelope.objects.filter(intent="confirm").exists()
         assert PaymentRequest.objects.get().status == "waiting"
-        records.send(paid_with(peer, proof_of()))
+        good = {"network": "eip155:8453", "currency": "USD", "amount": PRICE}
+        records.send(paid_with(peer, proof_of(), **good))
         assert text_of(records.until("done", "error")) == "hello there"
     wait_until(lambda: earned(seller) == PRICE)
     assert clean()
@@ -206,19 +223,23 @@ def test_a_payment_whose_outcome_was_lost_is_settled_once_when_it_is_sent_again(
 def test_a_payment_for_an_answer_that_was_cancelled_meanwhile_pays_for_the_next(
     federated: ServerAddress, chain: Facilitator, seller: Agent
 ) -> None:
-    """It settles while the answer ends; the money stays with the peer."""
+    """It settles while the answer ends; the money stays with the peer.
+
+    The same socket goes on reading meanwhile.
+    """
     peer = add_peer()
     proof = proof_of()
     chain.mode = "late"
-    with Records(federated.ws) as paying, Records(federated.ws) as records:
+    with Records(federated.ws) as records:
         ask(records, peer)
-        paying.send(paid_with(peer, proof))
+        records.send(paid_with(peer, proof))
         wait_until(lambda: bool(chain.settled))
         records.send(peer.envelope("cancel", "", to=[SELLER], stream_id="str-1"))
-        assert records.until("cancel", "done", "error")[-1]["type"] == "cancel"
-        error = error_of(paying.receive())
+        assert records.receive()["type"] == "cancel"
+        error = error_of(records.receive())
         assert (error["code"], error["detail"]) == ("4.00", "payment_not_due")
-        assert "the next answer" in error["message"]
+        assert "for the next one of its agent" in error["message"]
+        assert "charged" not in error["message"]
         assert Response.objects.get().status == "cancelled"
         chain.mode = "ok"
         ask(records, peer, "str-2")
@@ -247,3 +268,84 @@ def test_a_payment_for_a_demand_that_is_over_is_not_settled(
 def two(records: Records) -> list[Any]:
     """Return the refusal of an envelope and the end of its stream, in either order."""
     return [records.receive(), records.receive()]
+
+
+def test_payments_are_counted_once_and_before_they_are_settled(
+    federated: ServerAddress, chain: Facilitator, seller: Agent, settings: Any
+) -> None:
+    settings.UAMP_ANONYMOUS_PAYMENTS_PER_MINUTE = settings.UAMP_PAYMENTS_PER_MINUTE = 1
+    peer = add_peer()
+    with Records(federated.ws) as records:
+        ask(records, peer)
+        records.send(paid_with(peer, proof_of()))
+        assert text_of(records.until("done", "error")) == "hello there"
+        ask(records, peer, "str-2")
+        assert refusal(records, paid_with(peer, proof_of(), "str-2"))[0] == "4.29"
+    assert chain.asked["settle"] == 1
+
+
+def test_a_client_that_leaves_while_its_payment_is_settled_sends_it_again(
+    federated: ServerAddress, chain: Facilitator, seller: Agent
+) -> None:
+    """Nothing is settled twice, and the answer is paid meanwhile."""
+    peer = add_peer()
+    chain.mode = "one at a time"
+    with Records(federated.ws) as records:
+        ask(records, peer)
+        confirm = json.dumps(paid_with(peer, proof_of())).encode()
+        host, port = urlsplit(federated.http).hostname, urlsplit(federated.http).port
+        with socket.create_connection((host, port), timeout=60) as leaving:
+            lines = (
+                "POST /v1/messages HTTP/1.1", f"Host: {host}:{port}",
+                "Content-Type: application/uamp+json", f"Content-Length: {len(confirm)}", "\r\n",
+            )  # fmt: skip
+            leaving.sendall("\r\n".join(lines).encode() + confirm)
+            wait_until(lambda: bool(chain.settled))
+        headers = {"Content-Type": "application/uamp+json"}
+        url = f"{federated.http}/v1/messages"
+        again = httpx.post(url, content=confirm, headers=headers, timeout=60, trust_env=False)
+        assert again.status_code == httpx.codes.ACCEPTED, again.text
+        assert text_of(records.until("done", "error")) == "hello there"
+    assert (chain.asked["settle"], chain.received[PAY_TO]) == (1, 250_000)
+    wait_until(lambda: earned(seller) == PRICE)
+    assert clean()
+
+
+def test_two_payments_at_once_are_both_of_the_payer(
+    federated: ServerAddress, chain: Facilitator, seller: Agent
+) -> None:
+    """The second is not reported as failed: its money has paid for the answer."""
+    peer, proof = add_peer(), proof_of()
+    chain.mode = "one at a time"
+    with Records(federated.ws) as records, Records(federated.ws) as other:
+        ask(records, peer)
+        records.send(paid_with(peer, proof))
+        other.send(paid_with(peer, proof))
+        error = error_of(other.receive())
+        assert "used up" in error["message"] or error["detail"] == "payment_not_due", error
+        assert text_of(records.until("done", "error")) == "hello there"
+    assert chain.received[PAY_TO] == 250_000
+    wait_until(lambda: earned(seller) == PRICE)
+    assert clean()
+
+
+def test_a_demand_that_expires_while_its_payment_waits_for_a_thread_settles_nothing(
+    federated: ServerAddress, chain: Facilitator, seller: Agent, settings: Any
+) -> None:
+    settings.UAMP_PAYMENT_SECONDS = 3
+    peer, others = add_peer(), threading.Event()
+    for _ in range(payment_threads.THREADS):
+        payment_threads.threads.submit(others.wait, 60)
+    try:
+        with Records(federated.ws) as records:
+            ask(records, peer)
+            records.send(paid_with(peer, proof_of()))
+            deadline = PaymentRequest.objects.get().deadline
+            wait_until(lambda: timezone.now() > deadline)
+            others.set()
+            codes = {error_of(record)["code"] for record in two(records) if "intent" in record}
+        assert codes == {"4.00"}
+    finally:
+        others.set()
+    assert not chain.asked
+    assert not Receipt.objects.exists()
