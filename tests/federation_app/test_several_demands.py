@@ -48,7 +48,7 @@ def work_for(first: str, second: str) -> str:
     return order(**second_call, also=first_call)
 
 
-def confirm(peer: ForeignPeer, payment: dict[str, Any], **members: str) -> Any:
+def confirm(peer: ForeignPeer, payment: dict[str, Any], **members: Any) -> Any:
     """Return the `confirm` of a payment."""
     content = json.dumps({"payment": payment, **members})
     return peer.envelope("confirm", content, to=[BOSS], stream_id="str-1")
