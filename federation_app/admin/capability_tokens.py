@@ -57,7 +57,7 @@ def _may_have_tokens(peer: Peer) -> bool:
 def _issue(peer: Peer, values: dict[str, Any], request: HttpRequest) -> str:
     del request
     # Locked, so that a form that is sent twice at once finds the token of the first.
-    peer = Peer.objects.select_for_update().get(pk=peer.pk)
+    peer = Peer.objects.select_for_update(no_key=True).get(pk=peer.pk)
     if values["seen"] != _newest(peer):
         return ""
     if not _may_have_tokens(peer):
