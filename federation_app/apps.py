@@ -20,7 +20,7 @@ class FederationAppConfig(AppConfig):
         from chat_app.people import names  # noqa: PLC0415 as above
         from federation_app import own_names  # noqa: PLC0415 as above
         from federation_app.envelope.signatures.keys import EDDSA  # noqa: PLC0415 as above
-        from federation_app.exchange import capabilities, standing  # noqa: PLC0415 as above
+        from federation_app.exchange import standing  # noqa: PLC0415 as above
         from federation_app.exchange.admission import forget_old  # noqa: PLC0415 as above
         from federation_app.guests import (  # noqa: PLC0415 as above
             accounts,
@@ -33,6 +33,7 @@ class FederationAppConfig(AppConfig):
         from federation_app.peers import reading  # noqa: PLC0415 as above
         from federation_app.peers.registry import ended_credentials  # noqa: PLC0415 as above
         from federation_app.remote_agents import conversation  # noqa: PLC0415 as above
+        from federation_app.terms import capabilities  # noqa: PLC0415 as above
         from sessions_app.access import keys  # noqa: PLC0415 as above
         from sessions_app.access.principal import PrincipalKind  # noqa: PLC0415 as above
         from sessions_app.data_rights import deleted_chats, erasure  # noqa: PLC0415 as above

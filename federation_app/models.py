@@ -74,7 +74,7 @@ class Peer(models.Model):
     # Whether envelopes between it and other such peers are passed on (`exchange.relay`). Those of a
     # hub's children are, too, if it is set for the hub.
     is_relayed = models.BooleanField(default=False, db_default=False)
-    # Whether its questions are refused without a capability token (`exchange.capabilities`).
+    # Whether its questions are refused without a capability token (`terms.capabilities`).
     asks_need_token = models.BooleanField(default=False, db_default=False)
     # When the next envelope of a shared chat may be posted, or when another process may try; and
     # how many attempts have failed since the last success (`guests.outgoing`).

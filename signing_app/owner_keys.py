@@ -3,7 +3,7 @@
 An owner is an agent, the receipts or shared pages (`uamp.signatures`), the logs of chats (LOG),
 the tree of their heads (`uamp.transparency`), the cards of agents (CARDS), the requests to push
 services (`chat_app.push.vapid`), the envelopes to other servers (`federation_app.own_names`) or the
-tokens for peers (`federation_app.exchange.capabilities`). A key is created when its owner first
+tokens for peers (`federation_app.terms.capabilities`). A key is created when its owner first
 signs, for the algorithm of UAMP_SIGNATURE_ALGORITHM, and keeps its algorithm until it is rotated.
 
 The next key of an owner with an Overlap is published some time before it signs. The key before it

@@ -14,9 +14,9 @@ from audit_app.record import AuditAction
 from federation_app.admin.peer_operations import RIGHT
 from federation_app.envelope.errors import EnvelopeError
 from federation_app.envelope.members.reading import Intent
-from federation_app.exchange import capabilities
 from federation_app.exchange.admission import GUEST_INTENTS, INTENTS
 from federation_app.models import CapabilityToken, Peer
+from federation_app.terms import capabilities
 
 if TYPE_CHECKING:
     from django.http import HttpRequest

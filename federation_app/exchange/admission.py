@@ -24,10 +24,10 @@ from federation_app.envelope.names.identity import identity_at
 from federation_app.envelope.names.tokens import issuer_of, verify_token
 from federation_app.envelope.signatures.jws import read_compact
 from federation_app.envelope.signatures.signature import SIGNATURE_TYPE
-from federation_app.exchange import capabilities
 from federation_app.guests.contents import GUESTS_TYPE
 from federation_app.models import EnvelopeStream, ReceivedEnvelope
 from federation_app.peers import quotas, registry
+from federation_app.terms import capabilities
 from sessions_app.access.principal import Principal, PrincipalKind
 
 if TYPE_CHECKING:

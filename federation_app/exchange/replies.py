@@ -13,8 +13,8 @@ from federation_app.envelope.limits import ENVELOPE_BYTES
 from federation_app.envelope.members.reading import Intent
 from federation_app.envelope.members.writing import new_envelope
 from federation_app.envelope.streams.deltas import DIGEST_TYPE, PAYMENT_STAGE
-from federation_app.exchange.chain_payments import offered
 from federation_app.models import ReceivedEnvelope
+from federation_app.terms.chain_payments import offered
 from sessions_app import database
 from uamp.signatures import text_sha256
 

@@ -10,7 +10,7 @@ from federation_app.envelope.errors import EnvelopeCode, EnvelopeError, malforme
 from federation_app.envelope.limits import load
 from federation_app.envelope.members.reading import Intent
 from federation_app.envelope.streams.deltas import MAX_SEQUENCE, ack_of
-from federation_app.exchange.chain_payments import ON_CHAIN
+from federation_app.terms.chain_payments import ON_CHAIN
 from uamp import events as ev
 
 if TYPE_CHECKING:

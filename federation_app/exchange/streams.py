@@ -18,9 +18,9 @@ from django.utils import timezone
 from federation_app.envelope.errors import EnvelopeCode, EnvelopeError
 from federation_app.envelope.streams.deltas import DeltaType, StreamDelta, delta_at
 from federation_app.exchange.answers import AnswerDeltas, envelope_error
-from federation_app.exchange.chain_payments import first_due
 from federation_app.exchange.turns import PeerTurn
 from federation_app.exchange.windowed import WindowedStream
+from federation_app.terms.chain_payments import first_due
 from sessions_app.process import registry as processes
 from uamp import RemoteProtocolError
 from uamp import events as ev

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from django.db import DatabaseError, InterfaceError
 
 import uamp
-from federation_app.exchange.chain_payments import CREDITED, ON_CHAIN, first_due, not_due, taken
+from federation_app.terms.chain_payments import CREDITED, ON_CHAIN, first_due, not_due, taken
 from sessions_app import database
 from sessions_app.billing.demands import demands_below, payable_demands
 from sessions_app.connection.defaults import Defaults

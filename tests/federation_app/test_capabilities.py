@@ -23,8 +23,8 @@ from federation_app.envelope.errors import EnvelopeError
 from federation_app.envelope.members.reading import Intent
 from federation_app.envelope.names.tokens import signed_token
 from federation_app.envelope.signatures.keys import EDDSA, EnvelopeKey
-from federation_app.exchange import capabilities
 from federation_app.models import CapabilityToken, Peer, ReceivedEnvelope
+from federation_app.terms import capabilities
 from signing_app import owner_keys
 from signing_app.models import PublishedKey
 from tests.federation_app.peer import ECHO, HOST, SERVER, ForeignPeer, Records, add_peer, text_of
@@ -302,7 +302,7 @@ Agent.objects.create(name="talker", is_public=True, options={"script": "echo"})
 Peer.objects.update(asks_need_token=True)
 """
 REVOKE = """
-from federation_app.exchange import capabilities
+from federation_app.terms import capabilities
 from federation_app.models import CapabilityToken
 print(capabilities.revoke(CapabilityToken.objects.get()))
 """

@@ -11,9 +11,9 @@ from django.db import transaction
 from audit_app.record import AuditAction, record
 from federation_app.envelope.errors import EnvelopeError
 from federation_app.envelope.members.reading import Intent
-from federation_app.exchange import capabilities
 from federation_app.exchange.admission import GUEST_INTENTS, INTENTS
 from federation_app.models import Peer
+from federation_app.terms import capabilities
 from uamp_project.management.migrated import require_migrations
 
 if TYPE_CHECKING:
