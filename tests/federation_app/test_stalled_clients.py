@@ -137,7 +137,7 @@ def test_a_socket_whose_window_stays_full_is_reset(
         assert event_of(secured, connection, h2.events.StreamReset).stream_id == 1
 
 
-def test_a_body_that_nobody_reads_holds_no_connection(
+def test_an_unread_body_holds_no_connection(
     server: httpx.Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(bodies, "DISCARD_SECONDS", 0.1)

@@ -51,7 +51,7 @@ class Transport:
         transport = self._transport
         if transport is None:
             return send
-        watch = Watch(transport, self.drop)
+        watch = StallWatch(transport, self.drop)
 
         async def send_watched(message: Message) -> None:
             if transport.get_write_buffer_size():
@@ -75,7 +75,7 @@ def _size_of(message: Message) -> int:
     return len(message.get("text") or message.get("bytes") or message.get("body") or "")
 
 
-class Watch:
+class StallWatch:
     """Checks that a client reads while its transport has bytes buffered.
 
     It has read all sent bytes except the buffered ones. The watch continues after the last `send`,

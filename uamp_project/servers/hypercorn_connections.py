@@ -26,7 +26,7 @@ from priority.priority import MissingStreamError
 
 from sessions_app.access import rates
 from sessions_app.proxies import is_trusted_proxy
-from uamp_project.edge.transports import Watch
+from uamp_project.edge.transports import StallWatch
 
 logger = logging.getLogger(__name__)
 
@@ -36,7 +36,7 @@ _GONE_SECONDS: Final = 5.0
 """How long the applications of a connection that is gone may take."""
 _limits: Final[dict[TCPServer, asyncio.Timeout]] = {}
 _connections: Final[Counter[str]] = Counter()
-_watches: Final[dict[TCPServer, Watch]] = {}
+_watches: Final[dict[TCPServer, StallWatch]] = {}
 _run: Final[Any] = TCPServer.run
 _send: Final[Any] = TCPServer.protocol_send
 _send_h2: Final[Any] = H2Protocol.stream_send
@@ -93,7 +93,7 @@ async def _send_watched(server: TCPServer, event: Event) -> None:
                 transport.abort()
                 _end_soon(server)
 
-            watch = _watches[server] = Watch(transport, drop)
+            watch = _watches[server] = StallWatch(transport, drop)
         try:
             server.writer.write(event.data)
             watch.sent(len(event.data))
@@ -168,7 +168,7 @@ def unread(application: Any) -> Any:
     """
 
     async def discard(_message: object) -> None:
-        """Take a message that nobody reads."""
+        """Drop a message, which has no reader any more."""
 
     async def serve(scope: Any, receive: Any, send: Any) -> None:
         try:
