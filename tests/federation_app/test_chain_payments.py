@@ -320,6 +320,8 @@ def test_two_payments_at_once_are_both_of_the_payer(
     with Records(federated.ws) as records, Records(federated.ws) as other:
         ask(records, peer)
         records.send(paid_with(peer, proof))
+        # The socket that follows the answer is first, and its money is under way.
+        wait_until(lambda: bool(chain.asked))
         other.send(paid_with(peer, proof))
         error = error_of(other.receive())
         assert "used up" in error["message"] or error["detail"] == "payment_not_due", error

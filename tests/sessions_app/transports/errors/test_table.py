@@ -71,7 +71,7 @@ SHOWN_ELSEWHERE = {
         "a_provider_that_fails_in_mid_answer_leaves_one_error_and_its_text"
     ),
     ErrorCode.PAYMENT_REQUIRED: (
-        "billing.payments.test_payers: an_empty_pool_is_said_and_nothing_runs"
+        "billing.test_chat_budgets: an_answer_that_reaches_the_budget_ends_with_what_it_wrote"
     ),
     ErrorCode.PAYMENT_TIMEOUT: "billing.payments.test_asking: an_unpaid_answer_ends",
     ErrorCode.FORBIDDEN: ("transports.test_admission: a_cookie_counts_with_our_own_origin_only"),
