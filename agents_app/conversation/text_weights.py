@@ -27,9 +27,8 @@ def weight(text: str) -> int:
     """Return a text's weight in quarter tokens.
 
     It is one per ASCII character, two per Cyrillic letter, and four per other character. Chinese,
-    Japanese and emoji have about one token per character; Greek, Arabic and Hebrew have less with
-    new vocabularies and as much with older ones. This runs for every piece of a running answer, so
-    pure ASCII text is not scanned.
+    Japanese and emoji take about one token per character, and so do Greek, Arabic and Hebrew in
+    older vocabularies. Each piece of a running answer is weighed, so ASCII text is not scanned.
     """
     if text.isascii():
         return len(text)
@@ -43,7 +42,7 @@ def max_weight(text: str) -> int:
 
     Some vendors count a token for each digit or punctuation mark, and one for each byte of a
     character that their models rarely read, such as an emoji or a Burmese letter. Only words are
-    taken to have four letters per token. Like `weight`, this runs for every piece of an answer.
+    taken to have four letters per token.
     """
     if text.isascii():
         return len(text) + _beyond_words(text.encode())

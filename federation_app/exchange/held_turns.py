@@ -1,8 +1,8 @@
 """Turns that a POST began, held for the GET that reads their stream.
 
 Over HTTP, an `ask` and the reader of its answer are two requests. If the second reaches the same
-process in time, it takes the turn over as it is, like a socket. Any other reader joins the answer,
-which costs reads of the session, the log and the rows.
+process in time, it continues the turn, as a socket does. Any other reader joins the answer, which
+takes several queries.
 """
 
 from __future__ import annotations
