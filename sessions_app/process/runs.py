@@ -34,7 +34,7 @@ logger = logging.getLogger(__name__)
 WATCHED_CHATS: Final = 10_000
 # Other answers proceed between batches, since texts are assembled on the event loop.
 FLUSHES_AT_ONCE: Final = 50
-LAST_WORDS_SECONDS: Final = 1.0
+LAST_WORDS_SECONDS: Final = 2.0
 
 
 class Runs(Mapping[str, Run]):

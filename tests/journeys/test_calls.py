@@ -174,12 +174,12 @@ async def call_and_end(alice: Page, bob: Page, bob_again: Page, carol: Page) -> 
     for page in (alice, carol, bob):
         await page.get_by_test_id("leave").click()
         await expect(page.get_by_test_id("call-panel")).to_have_count(0)
-    with_you = "alice\u2019s call, less than a minute, with you, carol"
+    with_you = "alice's call, less than a minute, with you, carol"
     for page, line in (
         (alice, "Your call, less than a minute, with bob, carol"),
         (bob, with_you),
         (bob_again, with_you),
-        (carol, "alice\u2019s call, less than a minute, with bob, you"),
+        (carol, "alice's call, less than a minute, with bob, you"),
     ):
         await expect(page.get_by_text(line)).to_be_visible()
 

@@ -21,6 +21,7 @@ from agents_app.selectors import known_names
 from audit_app.admin.records import CappedPaginator
 from audit_app.models import AuditRecord
 from payments_app import selectors, services
+from payments_app.ledger.freezing import freeze
 from payments_app.models import Account, Hold, Idempotency, LedgerState, Transfer
 from payments_app.reporting.statement_csv import statement_pages
 from tests import factories
@@ -162,6 +163,8 @@ def test_an_order_needs_its_own_permission(model: str, rows: dict[str, Any]) -> 
     views = [f"view_{name}" for name in OPERATIONS]
     others = [permission for name, permission in OPERATIONS.items() if name != model]
     looker, other = staff(*views), staff(*views, *others)
+    # Only a frozen ledger can be released.
+    freeze("a mismatch")
 
     for client in (looker, other):
         assert order(client, model, rows[model], amount="1").status_code == 403
