@@ -19,6 +19,8 @@ _MAX_PIXELS = 50_000_000
 _SMALLEST_LETTERS = 6
 _SAVED_AS = {"JPEG": ("image/jpeg", "jpg"), "WEBP": ("image/webp", "webp")}
 # Readers treat an MPO, a file of several pictures written by phones, as a JPEG.
+# Other decoders of Pillow start programs.
+_FORMATS = ("JPEG", "MPO", "PNG", "WEBP", "GIF", "BMP", "TIFF")
 _READ_AS = {"MPO": "JPEG"}
 _TURNS = {
     90: Image.Transpose.ROTATE_270,
@@ -148,7 +150,7 @@ def _opened(content: ReadContent) -> tuple[Image.Image, str]:
     """Return the picture, upright and in a mode that all changes support, and its file format."""
     message = f"{content.filename or 'The content'} is not a readable picture."
     try:
-        with Image.open(io.BytesIO(content.data)) as picture:
+        with Image.open(io.BytesIO(content.data), formats=_FORMATS) as picture:
             if picture.width * picture.height > _MAX_PIXELS:
                 raise ToolError("The picture has more than 50 megapixels.")
             kind = _READ_AS.get(picture.format or "", picture.format or "")

@@ -6,7 +6,6 @@ based on it (sessions_app/billing/weights.py). Synchronous: never call it on the
 
 from __future__ import annotations
 
-import io
 import math
 import uuid
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from agents_app.conversation.text_weights import CHARS_PER_TOKEN, max_weight
 from agents_app.workers import connections
 from chat_app.contents.measures import UNMEASURED, MeasuringBusy, measure
 from chat_app.contents.media_types import IMAGE_FORMATS, IMAGE_MAX_PIXELS, PILLOW_FORMATS
+from chat_app.contents.pictures import open_picture
 from chat_app.models import Content
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def _text_tokens(data: bytes) -> int:
 
 def _most_tiles(data: bytes, mime_type: str) -> int:
     try:
-        with Image.open(io.BytesIO(data), formats=PILLOW_FORMATS[mime_type]) as image:
+        with open_picture(data, formats=PILLOW_FORMATS[mime_type]) as image:
             width, height = image.size
     except (UnidentifiedImageError, Image.DecompressionBombError, OSError, SyntaxError, ValueError):
         return _MAX_TILES

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import re
 from pathlib import PurePosixPath
 from typing import Final
@@ -10,6 +9,7 @@ from typing import Final
 from PIL import Image, UnidentifiedImageError
 
 from chat_app.contents import signatures
+from chat_app.contents.pictures import open_picture
 from chat_app.contents.sound.mpeg import frame_type
 
 IMAGE_FORMATS: Final = {
@@ -180,7 +180,7 @@ def is_unchecked_picture(data: bytes, mime_type: str) -> bool:
 def check_picture(data: bytes, mime_type: str) -> None:
     """Raise InvalidMedia for a picture that is unreadable or has too many pixels."""
     try:
-        with Image.open(io.BytesIO(data), formats=PILLOW_FORMATS[mime_type]) as image:
+        with open_picture(data, formats=PILLOW_FORMATS[mime_type]) as image:
             if image.width * image.height > IMAGE_MAX_PIXELS:
                 raise InvalidMedia("The image has more than 50 megapixels.")
             image.verify()

@@ -72,8 +72,10 @@ _SYNC_BYTE: Final = 0x47
 _PACKETS: Final = 5
 _PRINTABLE: Final = re.compile(rb"[ -~]")
 _CONTROLS: Final = re.compile(rb"[\0-\x08\x0e-\x1a\x1c-\x1f\x7f]")
+# Possessive, so that there is one way to read each comment: the time is linear.
 _PAGE: Final = re.compile(
-    rb"\s*(?:<\?xml[^>]*>\s*|<!--.*?-->\s*)*<(!doctype\s+html|html|script|!doctype\s+svg|svg)[\s>]",
+    rb"\s*+(?:<\?xml[^>]*+>\s*+|<!--(?:(?!-->).)*+-->\s*+)*+"
+    rb"<(!doctype\s+html|html|script|!doctype\s+svg|svg)[\s>]",
     re.IGNORECASE | re.DOTALL,
 )
 

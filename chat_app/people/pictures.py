@@ -12,6 +12,8 @@ from typing import Final, NamedTuple
 from django.conf import settings
 from PIL import Image, ImageOps, UnidentifiedImageError
 
+from chat_app.contents.pictures import open_picture
+
 PICTURE_MIME: Final = "image/webp"
 PICTURE_PIXELS: Final = 256
 """Width and height of the stored picture."""
@@ -41,7 +43,7 @@ def square_of(data: bytes) -> Square:
     if len(data) > settings.UAMP_PICTURE_BYTES:
         raise InvalidPicture(f"The picture is larger than {settings.UAMP_PICTURE_BYTES} bytes.")
     try:
-        with Image.open(io.BytesIO(data), formats=_FORMATS) as image:
+        with open_picture(data, formats=_FORMATS) as image:
             if image.width * image.height > SOURCE_PIXELS_MAX:
                 raise InvalidPicture("The picture has more than 30 megapixels.")
             # A photograph is decoded at a fraction of its size.
