@@ -43,7 +43,10 @@ if TYPE_CHECKING:
 django.setup(set_prefix=False)
 
 # It imports models, which need the apps to be loaded.
+from uamp_project.servers.cookie_values import read_in_linear_time  # noqa: E402
 from uamp_project.servers.loop_middleware import on_loop  # noqa: E402
+
+read_in_linear_time()
 
 # Meant for threads that keep connections of an earlier request; no thread here does.
 request_started.disconnect(reset_queries)
