@@ -70,7 +70,7 @@ def fill_chats(filled: FilledTables) -> None:
         seq="i",
         type="CASE i % 2 WHEN 0 THEN 'response.done' ELSE 'message.created' END",
         response_id="CASE i % 2 WHEN 0 THEN 'resp_' || i ELSE '' END",
-        payload="""'{"type": "response.done", "event_id": "e", "timestamp": 1, "response": {}}'""",
+        payload="""'{"event_id": "e", "timestamp": 1, "response": {}, "message": {}}'""",
     )
     Chat.objects.filter(pk=chat.pk).update(last_seq=ROWS)
     fill(MessageRevision, message_id="'msg_' || i", number="1", seq="i")
