@@ -25,7 +25,7 @@ from chat_app.rest.uamp_types import ErrorSerializer, ReferenceField, UampField
 from uamp.digital_source import AI_MADE
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Sequence
 
     from chat_app.models import MessageRevision, Reaction, ReadReceipt
 
@@ -212,13 +212,13 @@ def messages_data(
     ids = [message.pk for message in messages]
     reactions, pinned = reactions_of(ids, reader), pinned_among(ids)
     threads = threads_of([_root_id(message) for message in messages], reader)
-    answered = _answered({message.reply_to for message in messages} - {None})
+    answered = _answered(messages)
     return [
         {
             **_message_data(message, html=html, reader=reader, until=until),
             "reactions": reactions.get(message.pk, []),
             "pinned": message.pk in pinned,
-            "reply_to": answered.get(message.reply_to or ""),
+            "reply_to": answered.get((message.chat_id, message.reply_to or "")),
             "replies": threads.get(_root_id(message)),
         }
         for message in messages
@@ -248,13 +248,23 @@ def _root_id(message: Message) -> str:
     return message.version_of or message.pk
 
 
-def _answered(message_ids: Collection[str | None]) -> dict[str, dict[str, str]]:
-    """Return the messages that others reply to; a deleted one has no text."""
-    if not message_ids:
+def _answered(messages: Sequence[Message]) -> dict[tuple[str, str], dict[str, str]]:
+    """Return the messages that others reply to, by chat and id; a deleted one has no text.
+
+    Those of other chats are left out: a server that is the home of a chat chooses what its messages
+    reply to.
+    """
+    named = {(message.chat_id, message.reply_to) for message in messages if message.reply_to}
+    if not named:
         return {}
     start = Substr("content", 1, QUOTE_CHARS)
-    rows = Message.objects.filter(pk__in=message_ids).values_list("pk", "name", start)
-    return {pk: {"id": pk, "name": name, "content": text} for pk, name, text in rows}
+    chats, ids = zip(*named, strict=True)
+    rows = Message.objects.filter(pk__in=ids, chat_id__in=chats)
+    return {
+        (chat_id, pk): {"id": pk, "name": name, "content": text}
+        for chat_id, pk, name, text in rows.values_list("chat_id", "pk", "name", start)
+        if (chat_id, pk) in named
+    }
 
 
 def reactor_data(reaction: Reaction) -> dict[str, Any]:

@@ -58,3 +58,18 @@ def test_a_reply_answers_a_message_of_its_own_chat_only(
         client.ask("what?", reply_to=message_id)
         assert refusal(client) == "message_not_found"
     assert not Message.objects.filter(content="what?").exists()
+
+
+def test_rest_shows_nothing_of_another_chat_that_a_row_replies_to(
+    web: httpx.Client, alice: Person, bob: Person
+) -> None:
+    """A home of a mirrored chat chooses the `reply_to` of its messages."""
+    mirrored, other = shared_chat(alice), shared_chat(bob)
+    secret = factories.message(other, bob.user, "secret")
+    own = factories.message(mirrored, alice.user, "first")
+    for answered in (secret, own):
+        factories.message(mirrored, alice.user, f"to {answered.content}", reply_to=answered.pk)
+    address = f"/api/v1/chats/{mirrored.pk}/messages?order=asc"
+    rows = web.get(address, headers=alice.headers).json()["data"]
+    quoted = {"id": own.pk, "name": own.name, "content": "first"}
+    assert [row["reply_to"] for row in rows] == [None, None, quoted]
