@@ -13,6 +13,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 import uamp
+from agents_app.rest import readers
 from agents_app.rest.rights import ALL, EVERYTHING, MissingRight, Rights
 from agents_app.rest.write_replies import may_show, without_texts
 from uamp.limits import DEFAULT_LIMITS
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
     from django.contrib.auth.models import User
     from django.http import HttpRequest
+    from django.http.response import HttpResponseBase
     from rest_framework.renderers import BaseRenderer
     from rest_framework.request import Request
 
@@ -42,6 +44,23 @@ class JsonView(APIView):
     write_scope: str | None = None
     takes_restricted_keys = False
     pays_for_answers = False
+    _reader = ""
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        """Check the caller; a read waits for its turn among those of the same caller."""
+        super().initial(request, *args, **kwargs)
+        if request.method in SAFE_METHODS:
+            reader = f"user:{request.user.pk}" if request.user.pk else address_of(request)
+            readers.enter(reader)
+            self._reader = reader
+
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        """Answer a request, and let the next read of its caller begin."""
+        try:
+            return super().dispatch(request, *args, **kwargs)
+        finally:
+            if self._reader:
+                readers.leave(self._reader)
 
     def check_permissions(self, request: Request) -> None:
         """Reject callers without permission and credentials without the required rights.

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 LIMIT_DEFAULT: Final = 50
 LIMIT_MAX: Final = 200
 SEQ_MAX: Final = 2**53 - 1
+PAGE_CHARS: Final = 4 * 1024 * 1024
+"""A page ends early, with a cursor, when its rows have this much text."""
 WINDOW: Final = 20_000
 """How many places of a log one page scans for rows that match filters."""
 _SALT: Final = "rest.cursor"
@@ -191,8 +193,8 @@ def _page_around(
     newer = list(rows.filter(seq__gt=around).order_by("seq")[: limit + 1])
     # A short side leaves its share to the other one.
     share = max(limit - limit // 2, limit - len(newer))
-    kept_older = older[:share]
-    kept_newer = newer[: limit - len(kept_older)]
+    kept_older = _fitting(older[:share], PAGE_CHARS // 2)
+    kept_newer = _fitting(newer[: limit - len(kept_older)], PAGE_CHARS // 2)
     if query["order"] == "desc":
         window, more = kept_newer[::-1] + kept_older, len(older) > len(kept_older)
     else:
@@ -244,10 +246,33 @@ def id_page(
 
 
 def cut(rows: list[Row], request: Request, limit: int, place: Callable[[Row], str]) -> Page[Row]:
-    """Return the first `limit` rows; one more row indicates that there is a next page."""
-    if len(rows) <= limit:
+    """Return the first `limit` rows, or as many as PAGE_CHARS allows.
+
+    One more row indicates that there is a next page.
+    """
+    kept = _fitting(rows[:limit], PAGE_CHARS)
+    if len(rows) == len(kept):
         return Page(rows=rows)
-    return Page(rows=rows[:limit], next_cursor=make_cursor(request, place(rows[limit - 1])))
+    return Page(rows=kept, next_cursor=make_cursor(request, place(kept[-1])))
+
+
+def _fitting(rows: list[Row], chars: int) -> list[Row]:
+    """Return the first rows with at most that much text in all, and one at least."""
+    total = 0
+    for number, row in enumerate(rows):
+        total += sum(map(_chars, getattr(row, "__dict__", {}).values()))
+        if total > chars:
+            return rows[: max(number, 1)]
+    return rows
+
+
+def _chars(value: object) -> int:
+    """Return how much text a field of a row has."""
+    if isinstance(value, str):
+        return len(value)
+    if isinstance(value, dict):
+        return sum(map(_chars, value.values()))
+    return sum(map(_chars, value)) if isinstance(value, list) else 0
 
 
 def list_response(

@@ -8,6 +8,9 @@ UAMP_TRUSTED_PROXIES = networks("UAMP_TRUSTED_PROXIES")
 # Open sockets and event streams in one process, per person and per address of visitors.
 UAMP_CONNECTIONS_PER_USER = integer("UAMP_CONNECTIONS_PER_USER", 20)
 UAMP_CONNECTIONS_PER_ADDRESS = integer("UAMP_CONNECTIONS_PER_ADDRESS", 50)
+# REST requests of one caller, a person or the address of visitors, that a process reads at a time;
+# more wait.
+UAMP_READS_PER_CALLER = integer("UAMP_READS_PER_CALLER", 16, minimum=1)
 # How many chats one socket watches, the most recently active ones, and how often that selection is
 # updated.
 UAMP_WATCHED_CHATS = integer("UAMP_WATCHED_CHATS", 500, minimum=1, maximum=5000)

@@ -6,6 +6,7 @@ import pytest
 
 from chat_app.members import participants
 from chat_app.models import ChatEvent, Participant
+from chat_app.rest import paging
 from tests import factories
 from tests.chat_app.rest.rest_caller import check_problem, post, rows_written, signed_in
 
@@ -124,6 +125,25 @@ def test_cursors_lead_to_the_end_of_the_messages(order: str, start: str) -> None
         range(first[order, start], 9) if order == "asc" else range(first[order, start], 0, -1)
     )
     assert seqs == list(expected)
+
+
+@pytest.mark.parametrize("order", ["asc", "desc"])
+def test_a_page_of_long_messages_ends_early(order: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(paging, "PAGE_CHARS", 3000)
+    ada = factories.user("ada")
+    chat = factories.chat(ada)
+    for length in (1000, 1000, 5000, 10, 10, 1000):
+        factories.message(chat, ada, "x" * length)
+    client, pages = signed_in(ada), []
+    url = f"/api/v1/chats/{chat.pk}/messages?order={order}"
+    while url:
+        response = client.get(url)
+        pages.append([m["seq"] for m in response.json()["data"]])
+        url = response.headers.get("Link", "").partition("<")[2].partition(">")[0]
+    assert pages == ([[1, 2], [3], [4, 5, 6]] if order == "asc" else [[6, 5, 4], [3], [2, 1]])
+    # A place is always shown with what is around it.
+    around = client.get(f"/api/v1/chats/{chat.pk}/messages?order=asc&around=3").json()
+    assert [m["seq"] for m in around["data"]] == [3, 4, 5, 6]
 
 
 def test_around_and_a_bound_exclude_each_other() -> None:
