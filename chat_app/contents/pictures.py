@@ -7,12 +7,9 @@ pieces that Pillow joins one by one. The number of reads is therefore limited.
 from __future__ import annotations
 
 import io
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from PIL import Image
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 JPEG_READS: Final = 4096
 """The most reads of a JPEG: four for each of its segments, of which a long profile has 255."""
@@ -44,6 +41,6 @@ class _LimitedReads(io.BytesIO):
         return super().read(size)
 
 
-def open_picture(data: bytes, *, formats: Sequence[str]) -> Image.Image:
+def open_picture(data: bytes, *, formats: tuple[str, ...]) -> Image.Image:
     """Open a picture in one of these formats; raises what Pillow does, or TooManyParts."""
     return Image.open(_LimitedReads(data), formats=formats)

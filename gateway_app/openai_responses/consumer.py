@@ -52,8 +52,8 @@ class _ClientEvent(msgspec.Struct):
 class _Running:
     """The response that a socket is answering; its writer exists from its first event on.
 
-    `response_id` is '' until the response has begun. `has_failed` is set while what was charged of
-    it is read; no more of its events are sent.
+    `response_id` is '' until the response has begun. `failure` is set while what was charged of it
+    is read; no more of its events are sent.
     """
 
     session_id: str
@@ -61,7 +61,7 @@ class _Running:
     tools: ClientTools
     response_id: str = ""
     writer: ResponseWriter | None = None
-    has_failed: bool = False
+    failure: Event | RemoteProtocolError | None = None
 
 
 class ResponsesDialect(ForeignDialect):
@@ -143,10 +143,10 @@ class ResponsesDialect(ForeignDialect):
             return
         if (lost := lost_session(event)) is not None:
             self._running = None
-            yield _failure(lost)
+            yield from _after_loss(running, lost)
             return
         response_id = getattr(event, "response_id", None)
-        if not response_id or running.has_failed:
+        if not response_id or running.failure is not None:
             return
         is_own = response_id == running.response_id
         if running.writer is None:
@@ -170,8 +170,8 @@ class ResponsesDialect(ForeignDialect):
         except TextReplacedError:
             error = RemoteProtocolError(ErrorCode.INTERRUPTED, "The answer was rewritten.")
         if error is not None or is_failure:
-            running.has_failed = True
-            ending = self._end(running, running.writer, event if error is None else error)
+            running.failure = event if error is None else error
+            ending = self._end(running, running.writer, running.failure)
             self.spawn(ending, name="end a failed response")
         elif running.writer.has_ended:
             self._leave(running)
@@ -195,13 +195,26 @@ class ResponsesDialect(ForeignDialect):
             # Its session was lost, and its client has an error for that.
             return
         self._leave(running)
-        events = writer.fail(end) if isinstance(end, RemoteProtocolError) else writer.feed(end)
-        for event in events:
+        for event in _last_events(writer, end):
             self.send_json(event)
 
     def _leave(self, running: _Running) -> None:
         self._running = None
         self.leave_session(running.session_id)
+
+
+def _after_loss(running: _Running, lost: RemoteProtocolError) -> Iterable[JsonObject]:
+    """Return the events after the loss of a session.
+
+    The end of a response that failed says why, and would now come too late.
+    """
+    if running.writer is None or running.failure is None:
+        return [_failure(lost)]
+    return _last_events(running.writer, running.failure)
+
+
+def _last_events(writer: ResponseWriter, end: Event | RemoteProtocolError) -> Iterable[JsonObject]:
+    return writer.fail(end) if isinstance(end, RemoteProtocolError) else writer.feed(end)
 
 
 def _failure(error: RemoteProtocolError) -> dict[str, Any]:
