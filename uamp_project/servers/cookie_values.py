@@ -23,7 +23,7 @@ def unquote(value: str | None) -> str | None:
 
 def read_in_linear_time() -> None:
     """Let `http.cookies` read quoted values with `unquote`."""
-    cookies._unquote = unquote  # type: ignore[attr-defined]  # noqa: SLF001 the one place that all callers use
+    cookies._unquote = unquote  # type: ignore[assignment]  # noqa: SLF001 the one place that all callers use
 
 
 def _character(escaped: re.Match[str]) -> str:
