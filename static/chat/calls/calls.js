@@ -309,13 +309,16 @@ export class Calls extends EventTarget {
   }
 
   /**
-   * A call ended. One that this page has started since then continues.
+   * A call ended. One that this page has started since then continues, and so does the attempt to
+   * join this one: the refusal to come starts another.
    * @param {string} chatId
    * @param {string} callId
    */
   _over(chatId, callId) {
     this._calls.delete(chatId);
-    if (this.active?.chatId === chatId && this.active.callId === callId) this._close();
+    const { active } = this;
+    const isIn = active?.chatId === chatId && active.callId === callId;
+    if (isIn && (active.joined || !active.mayBegin)) this._close();
     this._changed();
   }
 
