@@ -41,7 +41,7 @@ def spread(values: Sequence[float]) -> Spread:
 
 
 def ratio(over: Sequence[float], under: Sequence[float]) -> Spread:
-    """Return the spread of the ratios, round by round; rounds without both values are left out."""
+    """Return the spread of the per-round ratios; rounds with a zero denominator are left out."""
     pairs = zip(over, under, strict=True)
     return spread([a / b for a, b in pairs if b > 0] or [float("nan")])
 

@@ -71,7 +71,7 @@ class Requirement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 class Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A section of a specification, with the words of RFC 2119 that stand in it."""
+    """A section of a specification, with the RFC 2119 keywords in it."""
 
     number: str
     heading: str = ""

@@ -1,7 +1,7 @@
 """Keep the catalogues of `locale/` in step with the texts that the product marks for translation.
 
 `make words` writes them: `python -m docs.words` reads what Python, templates and the scripts of the
-pages mark, adds it to each `.po` file, takes out what is not marked any more, and compiles the
+pages mark, adds it to each `.po` file, removes what is no longer marked, and compiles the
 `.mo` files. It needs no GNU gettext. A new entry is empty until it is translated;
 a test fails for an empty one.
 """

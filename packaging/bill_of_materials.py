@@ -142,7 +142,7 @@ def _add_browser(materials: Materials, root: Path, server: dict[str, Any]) -> No
 
 
 def _installed(packages: dict[str, Any], path: str, name: str) -> str:
-    """Return where npm installed what a package imports: the nearest one above it."""
+    """Return the directory of a package's dependency: npm uses the nearest one above it."""
     while f"{path}/node_modules/{name}".lstrip("/") not in packages:
         path = path.rpartition("/node_modules/")[0]
     return f"{path}/node_modules/{name}".lstrip("/")
@@ -191,7 +191,7 @@ def _written(materials: Materials, server: dict[str, Any], extras: set[str]) -> 
 def _reached(
     materials: Materials, dependencies: dict[str, set[str]], start: str, extras: set[str]
 ) -> set[str]:
-    """Return what is installed without any extra."""
+    """Return the requirements that are installed without extras."""
     reached, waiting = {start}, [start]
     while waiting:
         reference = waiting.pop()

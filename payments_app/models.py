@@ -51,7 +51,7 @@ __all__ = [
 
 
 class AccountKind(models.TextChoices):
-    """Whose money it is."""
+    """Kinds of account: who owns the money."""
 
     EXTERNAL = "external", "outside world, by provider"
     USER = "user", "person"

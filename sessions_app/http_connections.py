@@ -77,8 +77,9 @@ def find_connection(
 ) -> bool:
     """Return whether a connection belongs to the principal; visitors' match by id alone.
 
-    A credential with other rights than the one that opened it does not: it could read answers that
-    it may not ask for, or have them sent to a stream that may not read them.
+    A credential with rights that differ from those of the one that opened it does not match: it
+    could read answers that it may not ask for, or have them sent to a stream that may not read
+    them.
     """
     row = HttpConnection.objects.filter(pk=connection_id, transport=transport, agent=agent).first()
     if row is None:

@@ -156,7 +156,7 @@ def forget() -> None:
 def rotate(owner: str) -> SigningKey:
     """Retire the key of an owner, and return the new one; the old one stays published.
 
-    With an Overlap, the new one is announced, and the old one signs meanwhile. While a key is
+    With an Overlap, the new key is only announced and the old one keeps signing. While a key is
     announced, that one is returned, and nothing changes. Unreadable keys of the owner lose their
     private halves, and no longer vouch. Raises TooManyRotations.
     """
@@ -178,7 +178,7 @@ def rotate(owner: str) -> SigningKey:
 def withdraw(kid: str) -> bool:
     """Stop publishing a key, so that its signatures are not trusted; return whether it changed.
 
-    It vouches for no other key any more. If it still signs, its owner gets the announced one or a
+    It no longer vouches for other keys. If it still signs, its owner gets the announced one or a
     new one with the next signature.
     """
     now = timezone.now()

@@ -27,7 +27,7 @@ class Bucket:
 
     @property
     def variables(self) -> dict[str, str]:
-        """Return the settings of a server whose files are in this bucket."""
+        """The environment of a server that stores its files in this bucket."""
         return {
             "UAMP_S3_BUCKET": self.name,
             "UAMP_S3_ENDPOINT": self.endpoint,

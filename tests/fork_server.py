@@ -185,7 +185,7 @@ def _execute_child(process: Any, *values: Any) -> None:
 
 
 def _is_product(options: dict[str, Any], environment: dict[str, str]) -> bool:
-    """Return whether a process may be forked."""
+    """Return whether a command is one of this checkout's own programs, which may run in a fork."""
     if any(options.get(name, default) != default for name, default in DEFAULTS.items()):
         return False
     folder = Path(options["cwd"] or Path.cwd()).resolve()

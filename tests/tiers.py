@@ -9,7 +9,7 @@ A test is marked `long` if it
 * shows a detail of a page (focus, width, a refusal, a second tab) beside the journey of that page;
 * sends audio between browsers, which arrives too late on a busy machine.
 
-Of a test marked `sampled`, which has several `parametrize`, `make test` runs as many combinations
+For a test marked `sampled`, which has several `parametrize`, `make test` runs as many combinations
 as show each parameter once; of one marked `sampled(3)`, three of these, evenly spread.
 
 On PostgreSQL, `make test` runs the tests marked `postgres` and those in the folders below, where

@@ -187,7 +187,7 @@ def _write_a_file() -> None:
 async def _layer() -> str:
     """Send a message through the layer, then close its channel by cancelling a receive.
 
-    Of several servers of the layer, one has to answer: the others have chats of their own, and
+    If the layer has several servers, one has to answer: each has chats of its own, and
     every process would be unready because of them.
     """
     if settings.REDIS_URL and len(settings.REDIS_LAYER_URLS) > 1:

@@ -63,8 +63,8 @@ def build_model(
     not.
 
     Options of a scripted agent: `script` (its own name by default), `delay` (seconds before each
-    piece). Of the others: `base_url`, `api_key_env` (the name of an environment variable; without
-    it a `base_url` gets the key that the row stores for it, or none), `api_version`, `models` (what
+    piece). Options of the others: `base_url`, `api_key_env` (an environment variable; without it a
+    `base_url` gets the key that the row stores for it, or none), `api_version`, `models` (what
     a client may choose), `timeout` (seconds that the server may be silent, 300 by default).
     `agents_app.providers.addresses` decides where `base_url` may point and where a key may go.
     Raises UPPError MODEL_NOT_FOUND for an unknown script or provider, INVALID_REQUEST for an agent

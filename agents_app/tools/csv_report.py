@@ -70,7 +70,7 @@ def csv_report(
 
 
 def _chart() -> ModuleType | None:
-    """Return what draws charts, which a web process never needs; None without its libraries."""
+    """Return the chart renderer, which web processes never load; None without its libraries."""
     if find_spec("matplotlib") is None:
         return None
     from agents_app.tools import csv_chart  # noqa: PLC0415 a web process never needs it

@@ -34,7 +34,10 @@ class FairTurns(Generic[T]):
         self._busy: set[str] = set()
 
     def ask(self, asker: str) -> Future[T]:
-        """Return a future for a slot, to end with `give_back` or `give_up`; raises TooManyWait."""
+        """Queue for a slot and return its future, to end with `give_back` or `give_up`.
+
+        Raises TooManyWait.
+        """
         turn: Future[T] = Future()
         with self._lock:
             waiting = self._waiting.setdefault(asker, deque())

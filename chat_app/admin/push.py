@@ -54,7 +54,7 @@ class PushDeliveryAdmin(HistoryAdmin):
 
 @admin.register(UnreadMail)
 class UnreadMailAdmin(HistoryAdmin):
-    """When people were last mailed what stayed unread."""
+    """The time of each person's last mail about unread messages."""
 
     list_display = ("user", "mailed_at", "looked_until")
     list_select_related = ("user",)

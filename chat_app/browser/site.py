@@ -1,6 +1,6 @@
 """The name that the operator gave this server, and the form field for it.
 
-It stands in page titles, on the sign-in page, in emails and in authenticator apps.
+It appears in page titles, on the sign-in page, in emails and in authenticator apps.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ class Extent:
 
 
 def kind_of(mime_type: str) -> Literal["sound", "pdf", "picture", "other"]:
-    """Return the kind of input that a content of a type is to a model."""
+    """Return the kind of model input for a MIME type."""
     if mime_type == "application/pdf":
         return "pdf"
     if mime_type.startswith("audio/"):

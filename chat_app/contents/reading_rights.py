@@ -116,8 +116,8 @@ def behind(content_id: UUID, reader: ContentReader) -> Content | None:
 def _readable_behind(reader: ContentReader) -> Q | None:
     """Return the condition for what a reader may read; None for nothing.
 
-    Of a person's files, an address about a chat opens those that the chat shows and those that no
-    chat shows yet.
+    An address tied to a chat opens the files that the chat shows, and the person's own files that
+    no chat shows yet.
     """
     if reader.user_id is None:
         return _shown_in(reader.chat_id)
@@ -183,7 +183,7 @@ def own_or_shown(content_id: str, *, owner: ContentOwner, chat_id: str) -> Conte
 
 
 def readable_in(content_id: str, *, owner: ContentOwner, chat_id: str) -> Content:
-    """Return what an owner names in a chat: as `own_or_shown`, or else what they may read.
+    """Return the content that an id names in a chat: as `own_or_shown`, or any its owner may read.
 
     Raises ContentNotFound.
     """

@@ -91,7 +91,7 @@ def media_of(item: uamp.ContentItem) -> uamp.MediaUrl | str | None:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Ingestion:
-    """Who owns the media, which ids the server chose, and whether they belong to a history."""
+    """The owner of the media, the ids that the server chose, and whether it is for a history."""
 
     owner: ContentOwner
     find: Finder

@@ -49,7 +49,7 @@ def history_until(message: Message) -> CopiedHistory:
     """Return the history that ends with a message; raises ForkTooLarge.
 
     It is the history of the chat, or of the thread if the message appears only there. It ends with
-    exactly the given version; of every other answer it has the current one. Deleted messages are
+    exactly this version; every other answer is in its current version. Deleted messages are
     left out. `size` is in bytes of text and content items.
     """
     rows = Message.objects.filter(chat_id=message.chat_id)

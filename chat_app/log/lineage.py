@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 
 def close_gaps(chat_ids: Collection[str]) -> None:
-    """Let what was copied from chats name the originals of these chats.
+    """Repoint copies made from these chats to the chats' own originals.
 
     A message that was written in one of them has no other original: its copies keep its id. A fork
-    of a chat that is not itself a fork has no source any more.
+    of a chat that is not itself a fork no longer has a source.
     """
     _close_gaps_of_files(chat_ids)
     forks = list(ChatOrigin.objects.filter(source_id__in=chat_ids).exclude(pk__in=chat_ids))
@@ -43,7 +43,7 @@ def close_gaps(chat_ids: Collection[str]) -> None:
 
 
 def _close_gaps_of_files(chat_ids: Collection[str]) -> None:
-    """Let files that were taken from chats name the chats from which these took them."""
+    """Repoint files taken from these chats to the chats that those took them from."""
     taken = ContentUse.objects.filter(source_id__in=chat_ids).exclude(chat_id__in=chat_ids)
     before = ContentUse.objects.filter(
         chat_id=OuterRef("source_id"), content_id=OuterRef("content_id")
@@ -55,7 +55,7 @@ def _close_gaps_of_files(chat_ids: Collection[str]) -> None:
 
 
 def _skip(fork: ChatOrigin, source: ChatOrigin | None) -> None:
-    """Let a fork name the source of its source; None if that was not a fork, or lost its own."""
+    """Repoint a fork to its source's source; to None if that was not a fork or lost its own."""
     if source is None or source.source_id is None:
         fork.source = None
         return

@@ -185,7 +185,7 @@ def _is_as_signed(row: TreeCheckpoint, root: bytes, keys: Iterable[Mapping[str, 
 
 
 def _cosigners(row: TreeCheckpoint, configured: Iterable[Witness]) -> tuple[set[str], set[str]]:
-    """Return which of the configured witnesses are said to have cosigned, and which did."""
+    """Return the configured witnesses recorded as cosigners, and those whose signature verifies."""
     names = {witness.name for witness in configured}
     named = names & set(row.cosignatures.values_list("witness", flat=True))
     try:

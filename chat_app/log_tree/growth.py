@@ -86,7 +86,7 @@ def is_of_tree(row: TreeCheckpoint) -> bool:
 
 
 def _check_continues(size: int) -> None:
-    """Raise TreeChanged if the tree at its last checkpoint has another root than was signed."""
+    """Raise TreeChanged if the tree's root at its last checkpoint is not the signed one."""
     last = TreeCheckpoint.objects.order_by("-size").first()
     if last is None and size == 0:
         return

@@ -187,7 +187,7 @@ def agents_and_seq(chat_id: str, *, asker: int | None) -> tuple[list[AgentMember
 
 
 def lent(uses: Collection[tuple[str, str]]) -> set[tuple[str, str]]:
-    """Return which of these pairs are a chat and an agent that is lent there."""
+    """Filter (chat, agent) pairs to those in which the agent is lent to the chat."""
     chats, agents = {chat_id for chat_id, _ in uses}, {agent_id for _, agent_id in uses}
     rows = Participant.objects.filter(_is_lent(), chat__in=chats, agent__in=agents)
     return set(rows.filter(left_at__isnull=True).values_list("chat_id", "agent_id")) & set(uses)

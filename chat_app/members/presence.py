@@ -1,4 +1,4 @@
-"""Who is online: a row for each open socket of a person, refreshed by its process.
+"""Presence: one row for each open socket of a person, refreshed by its process.
 
 It also notifies the members of a person's chats of a changed profile.
 """

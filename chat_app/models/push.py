@@ -98,7 +98,7 @@ class PushDelivery(models.Model):
 
 
 class UnreadMail(models.Model):
-    """When a person was last mailed what stayed unread. Without a row, never."""
+    """The time of a person's last mail about unread messages; no row if there was none."""
 
     user = models.OneToOneField(
         settings.AUTH_USER_MODEL, models.CASCADE, primary_key=True, related_name="unread_mail"

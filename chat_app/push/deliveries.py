@@ -113,7 +113,7 @@ def claim(pk: int) -> PushClaim | None:
 
     No attempt starts while the person has UNDER_WAY others or, if the browser's push service did
     not respond, while the browser has another, or all such browsers have UNANSWERED_UNDER_WAY. What
-    the person has read, deleted, muted or left meanwhile is not sent, and nothing is sent to a
+    the person has since read, deleted, muted or left is not sent, and nothing is sent to a
     browser that is no longer signed in.
     """
     now = timezone.now()

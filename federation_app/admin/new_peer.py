@@ -96,7 +96,7 @@ class NewPeerForm(_PeerForm):
 
 
 def _lines(documents: PeerDocuments) -> Iterator[str]:
-    """Yield what the documents of a peer say."""
+    """Yield the lines that summarise a peer's documents."""
     manifest = documents.manifest
     yield f"Found {documents.identity.did}: {manifest.description[:500] or 'no description'}"
     yield f"It speaks {manifest.agent}, with the intents {', '.join(manifest.intents)}."

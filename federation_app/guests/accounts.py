@@ -148,7 +148,7 @@ def guest_users() -> QuerySet[User]:
 
 
 def is_guest(user: User) -> bool:
-    """Return whether an account is that of a person of another server."""
+    """Return whether an account belongs to a person on another server."""
     return Guest.objects.filter(user=user).exists()
 
 

@@ -1,4 +1,4 @@
-"""What guests do in chats here: each enters through the same service as a member's (ADR 66)."""
+"""Actions of guests in chats here; each uses the same service as a member's (ADR 66)."""
 
 from __future__ import annotations
 
@@ -233,7 +233,7 @@ def _count(user_id: int, text: str) -> None:
 def _final_or_passing(error: RemoteProtocolError) -> Exception:
     """Return an error that a guest's server takes as final, for a limit that lasts.
 
-    It repeats what other limits refuse, and delivers nothing else meanwhile.
+    The guest's server retries refusals by other limits, and delivers nothing else until they pass.
     """
     if isinstance(error, RateLimited) and error.lasts:
         return EnvelopeError(EnvelopeCode.CONFLICT, error.message, detail="text")

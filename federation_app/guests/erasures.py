@@ -1,7 +1,7 @@
 """The erasure of people across servers: each peer that has their messages is informed. Synchronous.
 
 A peer knows a person by the chats that they shared with its own people. It is informed until it has
-accepted (`outgoing`), even if none of them is in the chat any more.
+accepted (`outgoing`), even if none of them is still in the chat.
 """
 
 from __future__ import annotations

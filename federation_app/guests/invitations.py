@@ -157,7 +157,7 @@ def receive(peer: Peer, new: ChatInvitation) -> None:
 
 
 def receive_withdrawal(peer: Peer, gone: Withdrawal) -> None:
-    """Withdraw an invitation of a peer, also one that was accepted but is not confirmed yet."""
+    """Withdraw a peer's invitation, even one that was accepted but not yet confirmed."""
     with transaction.atomic():
         row = _locked(peer, gone.invitation, is_received=True)
         if row.state == InvitationState.OPEN or not row.is_sent:

@@ -53,7 +53,7 @@ def query_of_files(peer: Peer, entry: ChatEntry) -> tuple[str, FileQuery] | None
     """Return the mirror for which an entry's files are fetched, and the query that fetches them.
 
     None without a file to fetch: the entry is not the next one, a person here sent the files, or no
-    one here is in the chat any more.
+    one here is still in the chat.
     """
     mirror = ChatMirror.objects.filter(peer=peer, home_chat_id=entry.chat).first()
     message = entry.event.get("message")

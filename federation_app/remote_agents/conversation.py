@@ -179,8 +179,9 @@ async def _delta(connection: PeerConnection, signed: SignedQuestion) -> StreamDe
 async def _ended(question: PeerQuestion, signed: SignedQuestion, answer: PeerAnswer) -> list[Event]:
     """Verify the agent's signature at the end of an answer, and return the final events.
 
-    Of an answer too long for an envelope, the digest is signed. Servers that do not sign it yet
-    are believed over TLS; a hub between could change the text. Raises EnvelopeError.
+    If the answer is too long for an envelope, its digest is signed. Servers that do not sign it yet
+    are trusted over TLS only if no hub sits in between, since it could change the text. Raises
+    EnvelopeError.
     """
     if answer.done is None:
         return []

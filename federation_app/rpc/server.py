@@ -30,7 +30,7 @@ class EnvelopeServer:
     """A gRPC server that runs in its process's event loop; one per process.
 
     `peers_certificate` are the files of the certificate and the key with which the process serves
-    peers. They count at other addresses than loopback without files of their own.
+    peers. They are used on non-loopback addresses without files of their own.
     """
 
     peers_certificate: ClassVar[tuple[str, str] | None] = None

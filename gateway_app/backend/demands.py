@@ -1,4 +1,4 @@
-"""What an answer demands of its client, and the refusals of a client that cannot meet it.
+"""Demands of an answer on its client, and the refusals of a client that cannot meet them.
 
 A demand of delegated work is one of the answer that the client requested (`billing.demands`).
 """

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 async def input_tokens(principal: Principal, turn: ClientTurn) -> int:
     """Estimate the input of a turn that carries its whole conversation (docs/money.md).
 
-    Nothing is stored and nothing is charged. Raises RemoteProtocolError, also if the caller may use
+    Nothing is stored or charged. Raises RemoteProtocolError, including when the caller may use
     no such agent.
     """
     check_scope(principal, "messages:write")

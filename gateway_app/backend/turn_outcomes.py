@@ -1,4 +1,4 @@
-"""What became of the last `response.create` of a client inside the process."""
+"""The outcome of the last `response.create` of an in-process client."""
 
 from __future__ import annotations
 

@@ -241,7 +241,7 @@ def custom_input(arguments: str) -> str:
 
 
 def custom_arguments(text: str) -> str:
-    """Return the arguments with which a model called a custom tool, from its input."""
+    """Wrap a custom tool's input text as the JSON arguments of a function call."""
     return json.dumps({"input": text}, ensure_ascii=False)
 
 

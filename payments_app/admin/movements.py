@@ -219,7 +219,7 @@ class HoldAdmin(LedgerAdmin):
     audit_action = AuditAction.HOLD_VOIDED
 
     def offered(self, row: Any) -> bool:
-        """Offer to void what is still reserved, unless its answer is running."""
+        """Return whether a hold can be voided: it is active and its answer is not running."""
         if row is None or row.state != HoldState.ACTIVE:
             return False
         return not captures.is_running(row.response_id)

@@ -70,7 +70,7 @@ class Bindings:
         self._names = dict(agents.values_list("pk", "name"))
 
     def refusal(self, request: Authorization) -> NotForAgent | None:
-        """Return the refusal of a reservation for another agent than the token means."""
+        """Return the refusal of a reservation for an agent that the token is not for."""
         row = self._tokens.get(request.account_id)
         if row is None or not request.agent_id:
             return None

@@ -118,8 +118,8 @@ def delegate(
     The parent is given by its secret or its id. The child ends with its parent at the latest. It
     may also pay others in `audience`, to whom the agent may pass it on. The key belongs to the
     caller: another holder of the parent who uses the same key gets a child of their own. Raises
-    TokenRefused, also if the parent may not pay one of them, was already passed on five times or
-    has MAX_CHILDREN, InsufficientFunds with the parent's balance, and the errors of issue.
+    TokenRefused, including when the parent may not pay one of them, was already passed on five
+    times or has MAX_CHILDREN, InsufficientFunds with the parent's balance, and the errors of issue.
     """
     names = _audience([delegate_to, *audience])
     with transaction.atomic():

@@ -205,7 +205,7 @@ def _group(first: Hold) -> list[Hold]:
 def settle(payee: Payee, *, key: str, lock_id: str, charge: Charge) -> dict[str, Any]:
     """Take an amount of a lock; `release` returns the rest and ends it.
 
-    Raises UnknownHold, TokenRefused for another agent than the lock's, HoldNotActive, OverCapture
+    Raises UnknownHold, TokenRefused if the agent is not the lock's, HoldNotActive, OverCapture
     if nothing is left, and the errors of capture.
     """
     first = lock_of(payee, lock_id)

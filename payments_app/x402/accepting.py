@@ -130,7 +130,7 @@ def _token(offer: Offered, requirement: Mapping[str, Any]) -> Accepted:
 
 
 def _check_terms(document: Mapping[str, Any], due: Money) -> None:
-    """Refuse a payment by token whose document names other terms than those of the demand.
+    """Refuse a token payment whose document does not match the terms of the demand.
 
     That is another network, another currency, or a lower amount. Raises PaymentNotTaken.
     """

@@ -62,7 +62,7 @@ def state_of(budget: ChatBudget, asset: str) -> ChatBudgetState:
 
 
 def lock_if_limited(chat_ids: Iterable[str]) -> None:
-    """Lock those of the chats that have a budget, before any other lock of a reservation."""
+    """Lock the chats that have a budget. Call before taking any other lock of a reservation."""
     ChatBudgetGuard(chat_ids).lock()
 
 

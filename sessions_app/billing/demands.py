@@ -74,7 +74,7 @@ def is_demanding(response_id: str) -> bool:
     """Return whether a response, or work that it delegated, lacks a payment or an approval.
 
     A payment that was not made in time ends its own response. An answer that had delegated the work
-    goes on without it, and no longer lacks that payment.
+    continues without it, and no longer lacks that payment.
     """
     family = _family(response_id)
     unpaid = PaymentRequest.objects.filter(

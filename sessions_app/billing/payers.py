@@ -1,4 +1,4 @@
-"""Who pays for an answer: rules and approvals, read in the transaction that reserves.
+"""Find the payer of an answer: rules and approvals, read in the transaction that reserves.
 
 Payers are determined for a whole group of turns at once. A payer who has approved in advance is not
 asked. Everything here is synchronous and joins the caller's transaction.

@@ -291,7 +291,7 @@ def _question(source: Source, purchase: Purchase) -> str:
 
 
 class _Approvals:
-    """What the reservations of one transaction may take without asking."""
+    """Counts what the reservations of one transaction take from standing approvals."""
 
     def __init__(self) -> None:
         # By the question, and the agent.

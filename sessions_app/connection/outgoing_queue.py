@@ -214,7 +214,7 @@ class OutgoingQueue:
     def held(self, session_id: str) -> Iterator[None]:
         """Hold back the frames of a session until the block ends; not reentrant.
 
-        Other frames are sent meanwhile, unless those held back take BATCH_BYTES.
+        Other sessions' frames are still sent, unless those held back exceed BATCH_BYTES.
         """
         self._held_session = session_id
         self._is_released.clear()

@@ -179,7 +179,7 @@ def add(new: NewQueuedTurn) -> bool:
 def remove(chat_id: str, item_id: str, by: Principal) -> None:
     """Remove the person's own message or, as an owner of the chat, any message.
 
-    Raises NotTheirs, and NoSuchQueuedTurn also if it is already being started.
+    Raises NotTheirs, and NoSuchQueuedTurn, including when the turn is already being started.
     """
     with transaction.atomic():
         row = _row(chat_id, item_id, by.user_id)

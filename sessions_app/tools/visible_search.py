@@ -27,8 +27,8 @@ BATCHES: Final = 10
 def search_visible(response_id: str, words: Sequence[str], *, limit: int) -> list[FoundMessage]:
     """Return the messages with all of the words that a response's agent may see, newest first.
 
-    The message that it answers is left out. Of the messages addressed to an agent, only those among
-    the newest BATCHES * BATCH hits are returned.
+    The message that it answers is left out. Messages addressed to an agent are returned only if
+    they are among the newest BATCHES * BATCH hits.
     """
     response = Response.objects.select_related("chat").get(pk=response_id)
     members = all_agent_members(response.chat_id, asker=None)

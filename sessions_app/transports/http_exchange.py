@@ -1,4 +1,4 @@
-"""An HTTP exchange as a client connection, including what its chats send meanwhile.
+"""An HTTP exchange as a client connection; it receives what its chats send while it is open.
 
 To handlers and runs, an exchange is the same as a socket (UAMP §13.2).
 """

@@ -39,7 +39,7 @@ class CommitProxy:
 
     @contextmanager
     def losing(self) -> Iterator[None]:
-        """Lose answers meanwhile."""
+        """Lose replies until the block ends."""
         self._loses.value = 1
         try:
             yield

@@ -1,4 +1,4 @@
-"""The check of the stored addresses of peers after an update or a change of the settings."""
+"""The check of stored peer addresses after an upgrade or a settings change."""
 
 from __future__ import annotations
 

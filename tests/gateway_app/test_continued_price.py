@@ -1,4 +1,4 @@
-"""An answer that ends at its client's tool and continues with the result has one price."""
+"""An answer that stops for a client tool and continues with the result keeps one price."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Where clients run: against one server on SQLite, or against two on PostgreSQL and Redis.
 
-Of two servers each request meets the other one than the request before.
+With two servers, consecutive requests alternate between them.
 """
 
 from __future__ import annotations

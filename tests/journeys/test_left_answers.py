@@ -1,4 +1,4 @@
-"""A server ends in the middle of a remote agent's answer, which goes on on its own server.
+"""A server stops in the middle of a remote agent's answer, which continues on the agent's server.
 
 The next process follows the answer to its end, or stops it there; the agent is not asked twice.
 """

@@ -281,7 +281,7 @@ async def test_operators_find_the_admin(product: Product, chromium: Browser) -> 
 
 
 def play_to(product: Product, samples: bytes) -> None:
-    """Send raw samples of a voice to the chat."""
+    """Send PCM speech samples to the chat."""
     events = [
         {"type": "session.create", "uamp_version": "1.0", "chat": product.chat_id, "session": {}},
         {

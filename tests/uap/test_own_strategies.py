@@ -129,7 +129,7 @@ class Foreign:
     streams: list[Stream] = field(default_factory=list)
 
     async def execute(self, context: ExecutionContext) -> ExecutionResult:
-        """Loop."""
+        """Delegate to `loop()`."""
         return await loop().execute(context)
 
     def stream(self, context: ExecutionContext) -> Stream:

@@ -191,8 +191,7 @@ def _type_text(annotation: object) -> str:
         return _JSON_NAMES[annotation]
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
-        unit = "characters" if _plain(arguments[0]) is str else "entries"
-        return f"{_type_text(arguments[0])}{_bounds_text(arguments[1], unit)}"
+        return _bounded_text(*arguments)
     if origin in (Union, UnionType):
         if {int, float} <= {_plain(argument) for argument in arguments}:
             arguments = tuple(argument for argument in arguments if _plain(argument) is not int)
@@ -200,27 +199,46 @@ def _type_text(annotation: object) -> str:
     if origin is Literal:
         return " or ".join(f"`{value}`" for value in arguments)
     if origin in (tuple, dict):
-        return f"list of {_type_text(arguments[0])}" if origin is tuple else "object"
+        return _list_text(arguments[0]) if origin is tuple else "object"
     name = getattr(annotation, "__name__", str(annotation))
     return f"[{name}](types.md#{_anchor(name)})"
+
+
+def _bounded_text(annotation: object, bounds: msgspec.Meta) -> str:
+    kind = get_origin(annotation)
+    if kind is tuple:
+        return _list_text(get_args(annotation)[0], f"{_length_text(bounds)} ")
+    unit = "entries" if kind is dict else "characters"
+    return f"{_type_text(annotation)}{_bounds_text(bounds, unit)}"
+
+
+def _list_text(entry: object, length: str = "") -> str:
+    """Describe a list: its length, its entries, and the bounds of each, if it has any."""
+    name = _type_text(_plain(entry))
+    if not name.startswith("["):
+        name += "s"
+    bounds = _bounds_text(get_args(entry)[1]) if get_origin(entry) is Annotated else ""
+    return f"list of {length}{name}" + (f", each{bounds}" if bounds else "")
 
 
 def _plain(annotation: object) -> object:
     return get_args(annotation)[0] if get_origin(annotation) is Annotated else annotation
 
 
-def _bounds_text(bounds: msgspec.Meta, unit: str) -> str:
-    """Describe the bounds of a number, a text or a list.
+def _bounds_text(bounds: msgspec.Meta, unit: str = "characters") -> str:
+    """Describe the bounds of a number, a text or an object.
 
     The largest integer of JSON is left out, and so is the form of a text without bounds.
     """
     if bounds.max_length is not None:
-        least = f"{bounds.min_length} to" if bounds.min_length else "at most"
-        # A list names its entries first.
-        between = "," if unit == "entries" else " of"
-        return f"{between} {least} {bounds.max_length} {unit}"
+        return f" of {_length_text(bounds)} {unit}"
     maximum = "" if bounds.le in (None, LARGEST) else f" to {bounds.le}"
     return "" if bounds.ge is None else f" from {bounds.ge}{maximum}"
+
+
+def _length_text(bounds: msgspec.Meta) -> str:
+    least = f"{bounds.min_length} to" if bounds.min_length else "at most"
+    return f"{least} {bounds.max_length}"
 
 
 def _types() -> list[type[msgspec.Struct]]:

@@ -73,7 +73,7 @@ class SpooledTable(Generic[Row]):
             return int(self._file.execute(_COUNT).fetchone()[0])
 
     def items(self) -> Iterator[tuple[str, Row]]:
-        """Yield the keys and rows. No row may be set meanwhile."""
+        """Yield the keys and rows. Do not set rows while iterating."""
         if self._file is None:
             for key, data in self._new.items():
                 yield key, self._decode(data)

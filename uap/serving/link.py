@@ -94,7 +94,7 @@ Work = RequestedAnswer | Cancel | ToolAnswered | Registered | Refused
 class AgentLink:
     """The registrations and answers of one daemon, across successive connections.
 
-    At most `max_answers` run and as many wait; any more are refused (busy). While it
+    At most `max_answers` run and as many wait; further ones are refused (busy). While it
     `is_draining`, all new answers are refused (agent_offline).
     """
 

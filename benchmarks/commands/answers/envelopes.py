@@ -73,7 +73,7 @@ HEAD: Final = f"{'':26}{'CPU ms':>8}{'per second':>12}"
 
 @dataclass(frozen=True, kw_only=True)
 class Questions:
-    """The cost of a question in milliseconds of CPU, and how many were answered in a second."""
+    """CPU milliseconds per question, and questions answered per second."""
 
     cpu: float
     per_second: float

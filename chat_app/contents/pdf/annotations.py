@@ -28,7 +28,7 @@ class Annotations:
         self._of_object: dict[int, int] = {}
 
     def size(self, value: Value) -> int:
-        """Return how much text the annotations of a page show: an array of them."""
+        """Return the amount of text that a page's annotation array shows."""
         return sum(
             self._of_annotation(annotation)
             for annotations in self._document.resolve(value)

@@ -30,7 +30,7 @@ def wave_us(data: bytes) -> int:
 
 
 def _chunks(data: bytes) -> tuple[list[int], int]:
-    """Return where format descriptions are, and how many samples the file claims to have.
+    """Return the offsets of the format descriptions, and the number of samples that are declared.
 
     If all readers find the same chunks before the samples, only those count; otherwise anything
     that looks like a format description.

@@ -35,7 +35,7 @@ async def agents_for(
 ) -> list[ListedAgent]:
     """Return the agents that the caller may use, or only the one of this name.
 
-    Raises RemoteProtocolError, also if no such agent exists.
+    Raises RemoteProtocolError if none may be used or the named agent does not exist.
     """
     principal = await reader_of(request, protocol=protocol, scope="agents:read")
     await count_events(request, principal, kind="discovery")

@@ -46,7 +46,7 @@ WHOLE = """(one) => {
 
 
 async def fits(page: Page) -> None:
-    """Assert that nothing can be scrolled sideways."""
+    """Assert that nothing on the page scrolls sideways."""
     assert await page.evaluate(SIDEWAYS) == [], page.url
 
 

@@ -108,7 +108,7 @@ def inside(dial: Dial, who: Person, chat: Chat) -> UampClient:
 
 
 def stops_growing(journal: Path) -> bool:
-    """Return whether a file comes to have the same size for a second."""
+    """Return whether a file's size stays the same for a second."""
     deadline = time.monotonic() + 30
     while time.monotonic() < deadline:
         before = journal.stat().st_size

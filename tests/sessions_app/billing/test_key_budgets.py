@@ -270,7 +270,7 @@ def demand(client: UampClient, chat: Chat, text: str, **response: Any) -> Frame:
 
 
 def submit(client: UampClient, payment_demand: Frame, payment: dict[str, Any]) -> Frame:
-    """Pay, and return what comes of it."""
+    """Pay, and return the outcome."""
     client.send("payment.submit", response_id=payment_demand["response_id"], payment=payment)
     return client.until("payment.accepted", "payment.error")[-1]
 

@@ -253,7 +253,7 @@ async def test_a_response_whose_usage_cannot_be_read_goes_on_without_it(process:
 
 @transaction.atomic
 def allowed_meanwhile() -> list[ToolCall]:
-    """Let a call be allowed just before its deadline is written down; returns what is late."""
+    """Approve a call just as it is being expired; return the calls that expired."""
     response = left_behind()
     row = response.tool_calls.get()
     ToolCall.objects.update(status="asking", deadline=timezone.now(), asked_in=response.chat_id)

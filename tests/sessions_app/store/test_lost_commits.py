@@ -72,7 +72,7 @@ def _close_connections() -> None:
 
 
 def open_again(dial: Dial, who: Person, chat: Chat, session_id: str) -> UampClient:
-    """Open a new connection and go on with a session; again while the server cannot store it."""
+    """Open a new connection and resume a session; retry while the server cannot store it."""
     for _ in range(20):
         client = dial(who)
         resume = {"session_id": session_id, "after": 0} if session_id else None
