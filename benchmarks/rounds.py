@@ -40,9 +40,9 @@ def spread(values: Sequence[float]) -> Spread:
     )
 
 
-def ratio(over: Sequence[float], under: Sequence[float]) -> Spread:
+def ratio(numerators: Sequence[float], denominators: Sequence[float]) -> Spread:
     """Return the spread of the per-round ratios; rounds with a zero denominator are left out."""
-    pairs = zip(over, under, strict=True)
+    pairs = zip(numerators, denominators, strict=True)
     return spread([a / b for a, b in pairs if b > 0] or [float("nan")])
 
 

@@ -73,14 +73,14 @@ def catalogue_of(domain: str, language: str) -> Catalog:
     return catalogue
 
 
-def written(catalogue: Catalog) -> bytes:
+def po_bytes(catalogue: Catalog) -> bytes:
     """Return a catalogue as a `.po` file."""
     file = io.BytesIO()
     write_po(file, catalogue, width=0, no_location=True, sort_output=True)
     return file.getvalue()
 
 
-def compiled(catalogue: Catalog) -> bytes:
+def mo_bytes(catalogue: Catalog) -> bytes:
     """Return a catalogue as a `.mo` file."""
     file = io.BytesIO()
     write_mo(file, catalogue)
@@ -133,8 +133,8 @@ def main() -> None:
         for domain in ("django", "djangojs"):
             catalogue = catalogue_of(domain, language)
             path = _path(domain, language)
-            path.write_bytes(written(catalogue))
-            path.with_suffix(".mo").write_bytes(compiled(catalogue))
+            path.write_bytes(po_bytes(catalogue))
+            path.with_suffix(".mo").write_bytes(mo_bytes(catalogue))
             empty = _untranslated(catalogue)
             sys.stdout.write(
                 f"{path.relative_to(ROOT)}: {len(catalogue)} texts, {len(empty)} to translate\n"

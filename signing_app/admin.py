@@ -50,7 +50,7 @@ ROTATE: Final = Operation(
         f"{key.owner} will get a new key. It signs from now on; a key that other servers pin is"
         f" published for a day first. What {key.pk} signed stays valid."
     ),
-    offered=lambda key: key.retired_at is None,
+    is_available=lambda key: key.retired_at is None,
     in_list=True,
 )
 
@@ -65,7 +65,7 @@ WITHDRAW: Final = Operation(
         " it signed, and pages will show those answers as signed with an unknown key. Other"
         " processes may sign with it for another thirty seconds, with the same result."
     ),
-    offered=lambda key: key.withdrawn_at is None,
+    is_available=lambda key: key.withdrawn_at is None,
 )
 
 

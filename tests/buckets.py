@@ -26,7 +26,7 @@ class Bucket:
     client: Any
 
     @property
-    def variables(self) -> dict[str, str]:
+    def environment(self) -> dict[str, str]:
         """The environment of a server that stores its files in this bucket."""
         return {
             "UAMP_S3_BUCKET": self.name,

@@ -166,7 +166,7 @@ def _execute_child(process: Any, *values: Any) -> None:
     options = dict(zip(_PARAMETERS, values, strict=True))
     environment = dict(os.environ if options["env"] is None else options["env"])
     pid = None
-    if _is_product(options, environment):
+    if _may_fork(options, environment):
         order = {
             "arguments": list(map(os.fspath, options["args"])),
             "cwd": os.fspath(options["cwd"] or Path.cwd()),
@@ -184,7 +184,7 @@ def _execute_child(process: Any, *values: Any) -> None:
     process._close_pipe_fds(*(options[name] for name in PIPES))
 
 
-def _is_product(options: dict[str, Any], environment: dict[str, str]) -> bool:
+def _may_fork(options: dict[str, Any], environment: dict[str, str]) -> bool:
     """Return whether a command is one of this checkout's own programs, which may run in a fork."""
     if any(options.get(name, default) != default for name, default in DEFAULTS.items()):
         return False

@@ -346,7 +346,7 @@ def build_agent(
         execution=execution,
         strategy=hooks,
         system="\n\n".join(text for text in system if text) or None,
-        tools=tools.offered(),
+        tools=tools.upp_tools(),
         structure=None if form is None else form.schema,
         params=params,
         config=ProviderConfig(media_tokens=media_tokens),

@@ -51,7 +51,9 @@ def tools_of_agent(spec: AgentSpec) -> dict[str, ServerTool]:
     return tools
 
 
-def offered(spec: AgentSpec, request: RunRequest) -> list[tuple[str, str, Mapping[str, Any]]]:
+def tool_definitions(
+    spec: AgentSpec, request: RunRequest
+) -> list[tuple[str, str, Mapping[str, Any]]]:
     """Return the tools offered to a model: names, descriptions and parameters."""
     served_here = tools_of_agent(spec)
     tools: list[tuple[str, str, Mapping[str, Any]]] = [

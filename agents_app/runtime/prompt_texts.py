@@ -11,7 +11,7 @@ import msgspec
 
 from agents_app.checkpoints import ResponseCheckpoint
 from agents_app.conversation.state_changes import SET_STATE, described
-from agents_app.runtime.offered_tools import offered
+from agents_app.runtime.offered_tools import tool_definitions
 from agents_app.runtime.run_request import RunRequest
 from agents_app.runtime.structured import PROBLEM_CHARS, repeat_prompt, schema_of_form
 from agents_app.selectors import AgentSpec
@@ -63,7 +63,7 @@ def _of_strategy(spec: AgentSpec, request: RunRequest) -> Iterator[str]:
         yield str(spec.strategy_options.get("reasoning_prompt", REASONING_PROMPT))
         yield ACTING_PROMPT
     elif spec.strategy == "plan":
-        tools = [_tool(*tool) for tool in offered(spec, request)]
+        tools = [_tool(*tool) for tool in tool_definitions(spec, request)]
         # A vendor that enforces the schema receives it in addition to the prompt.
         yield planning_prompt(tools, limit=spec.max_steps, schema=PLAN_SCHEMA)
 

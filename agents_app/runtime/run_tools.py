@@ -87,7 +87,7 @@ class RunTools:
             reads_result=_ends_in_result(request, self.client_tools),
         )
 
-    def offered(self) -> list[Tool]:
+    def upp_tools(self) -> list[Tool]:
         """Return the tools in the form that `upp` calls; the client's come first."""
         return [
             *(self._client_tool(tool) for tool in self.client_tools.values()),

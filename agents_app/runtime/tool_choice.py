@@ -10,7 +10,7 @@ from typing import Any
 
 from agents_app.providers.clients import vendor_params
 from agents_app.remote.parameters import unknown_options
-from agents_app.runtime.offered_tools import offered
+from agents_app.runtime.offered_tools import tool_definitions
 from agents_app.runtime.run_request import RunRequest
 from agents_app.selectors import AgentSpec
 from uamp.types.content import ToolCallContent
@@ -48,7 +48,7 @@ def _can_keep_to(spec: AgentSpec, request: RunRequest) -> bool:
     choice = request.params.get("tool_choice")
     if choice in (None, "none", "auto"):
         return True
-    names = {name for name, _, _ in offered(spec, request)}
+    names = {name for name, _, _ in tool_definitions(spec, request)}
     if isinstance(choice, Mapping) and choice["function"]["name"] not in names:
         return False
     thinking = vendor_params(spec, request.params).get("thinking")

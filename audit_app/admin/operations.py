@@ -57,10 +57,11 @@ class Operation:
 
     `run` takes the row, the cleaned form and the request; it returns what happened, or "" if there
     was nothing left to do, and raises OperationRefused. The audit records it as `act`; None means
-    that the service called by `run` records it. `facts` returns what to know beforehand, `offered`
-    whether it makes sense for a row, `seen` the state that the form carries. `in_list` also offers
-    it for several rows of a list. The operation and its record are one transaction, unless
-    `is_atomic` is false: such an operation waits for something, and must not hold locks meanwhile.
+    that the service called by `run` records it. `facts` returns what to know beforehand,
+    `is_available` whether it makes sense for a row, `seen` the state that the form carries.
+    `in_list` also offers it for several rows of a list. The operation and its record are one
+    transaction, unless `is_atomic` is false: such an operation waits for something, and must not
+    hold locks while it does.
     """
 
     name: str
@@ -69,7 +70,7 @@ class Operation:
     act: AuditAction | None
     run: Callable[[Any, dict[str, Any], HttpRequest], str]
     facts: Callable[[Any], str] = str
-    offered: Callable[[Any], bool] = bool
+    is_available: Callable[[Any], bool] = bool
     seen: Callable[[Any], str] = lambda _: ""
     form: type[ReasonForm] = ReasonForm
     in_list: bool = False
@@ -115,7 +116,7 @@ class OperationsAdmin(AuditedAdmin):
                 *(
                     {"url": self._address(row, operation), "label": operation.label}
                     for operation in self.operations
-                    if self.may_operate(request, operation, row) and operation.offered(row)
+                    if self.may_operate(request, operation, row) and operation.is_available(row)
                 ),
             ]
         return super().change_view(
@@ -218,7 +219,7 @@ class OperationsAdmin(AuditedAdmin):
         fit = [
             row
             for row in chosen
-            if operation.offered(row) and self.may_operate(request, operation, row)
+            if operation.is_available(row) and self.may_operate(request, operation, row)
         ]
         is_sent = "reason" in request.POST
         form = ReasonForm(request.POST if is_sent else None)

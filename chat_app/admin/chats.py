@@ -85,7 +85,7 @@ class ChatAdmin(OperationsAdmin, HistoryAdmin):
     find_by = ("id__begins",)
     list_display = (
         "name", short_id(), "kind", "members", linked("created_by", "made by"),
-        moment("latest_at"), "shown",
+        moment("latest_at"), "transcript_link",
     )  # fmt: skip
     list_filter = ("kind", ("latest_at", DateRangeFilter))
     list_select_related = ("created_by",)
@@ -119,7 +119,7 @@ class ChatAdmin(OperationsAdmin, HistoryAdmin):
         """Show the transcript column only to those who may read transcripts."""
         columns = super().get_list_display(request)
         may_read = request.user.has_perms(TRANSCRIPT_RIGHTS)
-        return columns if may_read else [name for name in columns if name != "shown"]
+        return columns if may_read else [name for name in columns if name != "transcript_link"]
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:  # noqa: ARG002 required by the interface
         """Return whether a person may correct titles."""
@@ -205,7 +205,7 @@ class ChatAdmin(OperationsAdmin, HistoryAdmin):
         return count
 
     @admin.display(description="transcript")
-    def shown(self, chat: Chat) -> SafeString:
+    def transcript_link(self, chat: Chat) -> SafeString:
         """Return a link to its transcript."""
         url = reverse("admin:chat_app_chat_transcript", args=[chat.pk])
         return format_html('<a href="{}">Transcript</a>', url)

@@ -109,13 +109,13 @@ class ContentUseAdmin(HistoryAdmin):
 class ContentPreviewAdmin(HistoryAdmin):
     """Previews of pictures, including those that could not be drawn."""
 
-    list_display = ("content", "drawn", moment("created_at"))
+    list_display = ("content", "has_preview", moment("created_at"))
     list_select_related = ("content",)
     search_fields = ("content__id__exact",)
     search_help_text = "The id of a content."
     ordering = ("-content_id",)
-    fields = ("content", "drawn", "created_at")
-    readonly_fields = ("drawn",)
+    fields = ("content", "has_preview", "created_at")
+    readonly_fields = ("has_preview",)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[ContentPreview]:
         """Leave the bytes in the database."""
@@ -124,7 +124,7 @@ class ContentPreviewAdmin(HistoryAdmin):
         return previews.defer("data").annotate(is_drawn=is_drawn)
 
     @admin.display(description="drawn", boolean=True)
-    def drawn(self, preview: ContentPreview) -> bool:
+    def has_preview(self, preview: ContentPreview) -> bool:
         """Return whether there is a preview."""
         is_drawn: bool = preview.is_drawn  # type: ignore[attr-defined]  # an annotation
         return is_drawn

@@ -41,7 +41,7 @@ def _revocation(kind: type[AnyLink], effect: str) -> Operation:
             f"Link {link.pk} of the chat {link.chat_id}, created by"
             f" {link.created_by or 'a deleted account'}, will no longer work. {effect}"
         ),
-        offered=lambda link: link.revoked_at is None,
+        is_available=lambda link: link.revoked_at is None,
         in_list=True,
     )
 

@@ -75,7 +75,7 @@ def readable(content_id: str, *, owner: ContentOwner) -> Content:
 
     A single query treats missing and forbidden contents alike.
     """
-    content = named(content_id).filter(_readable_by(owner)).first()
+    content = contents_by_id(content_id).filter(_readable_by(owner)).first()
     if content is None:
         raise ContentNotFound
     return content
@@ -139,7 +139,7 @@ def _shown_in(chat_id: str) -> Q:
     return Q(owner_key=f"chat:{chat_id}") | Q(Exists(uses))
 
 
-def named(content_id: str) -> QuerySet[Content]:
+def contents_by_id(content_id: str) -> QuerySet[Content]:
     """Return the contents that an id may name, a content's own id before handles."""
     by_id = Case(When(pk=content_id, then=0), default=1)
     return Content.objects.filter(Q(pk=content_id) | Q(handle=content_id)).order_by(
@@ -149,7 +149,7 @@ def named(content_id: str) -> QuerySet[Content]:
 
 def owned(content_id: str, *, owner: ContentOwner) -> Content | None:
     """Return a content by its id or handle if this owner owns it."""
-    rows = named(content_id)
+    rows = contents_by_id(content_id)
     if owner.user_id is None:
         return rows.filter(owner_key=owner.key).first() if owner.key else None
     return rows.filter(owner_id=owner.user_id).first()
@@ -157,7 +157,7 @@ def owned(content_id: str, *, owner: ContentOwner) -> Content | None:
 
 def readable_own(content_id: str, *, owner: ContentOwner) -> Content | None:
     """Return a content that an owner owns and its credential may read, by its id or handle."""
-    return named(content_id).filter(_owned_by(owner)).first()
+    return contents_by_id(content_id).filter(_owned_by(owner)).first()
 
 
 def own_or_shown(content_id: str, *, owner: ContentOwner, chat_id: str) -> Content:
@@ -176,7 +176,7 @@ def own_or_shown(content_id: str, *, owner: ContentOwner, chat_id: str) -> Conte
         chat__participants__user_id=owner.user_id,
         chat__participants__left_at__isnull=True,
     )
-    shown = named(content_id).filter(Exists(uses)).first()
+    shown = contents_by_id(content_id).filter(Exists(uses)).first()
     if shown is None:
         raise ContentNotFound
     return shown
@@ -215,7 +215,7 @@ def used_copy(sha256: str, *, owner: ContentOwner, mime_type: str, filename: str
 
 def in_chat(content_id: str, chat_id: str) -> Content:
     """Return a content that appears in a chat, by its id or handle; raises ContentNotFound."""
-    content = named(content_id).filter(uses__chat_id=chat_id).first()
+    content = contents_by_id(content_id).filter(uses__chat_id=chat_id).first()
     if content is None:
         raise ContentNotFound
     return content

@@ -88,7 +88,7 @@ def store(
         # Others may need the connection while this thread waits for a process.
         connections.release()
         content.extent = extent_of(data, mime_type, asker=owner.key or str(owner.user_id))
-        with written(content.blob, data), transaction.atomic():
+        with stored_file(content.blob, data), transaction.atomic():
             check_quota(owner, len(data))
             content.save(force_insert=True)
     except (IntegrityError, QuotaExceeded):
@@ -107,7 +107,7 @@ def _stored_as(known_as: str | None, sha256: str, *, owner: ContentOwner) -> Con
 
 
 @contextmanager
-def written(blob: FieldFile, data: bytes) -> Iterator[None]:
+def stored_file(blob: FieldFile, data: bytes) -> Iterator[None]:
     """Write a file, and delete it if the block fails, which writes its row.
 
     The name is random: a client's file name never reaches the file system, and a file that is

@@ -19,7 +19,7 @@ from django.utils import timezone
 from chat_app.contents.filenames import clean_filename
 from chat_app.contents.media_types import DEFAULT_MIME, InvalidMedia
 from chat_app.contents.quota import ContentOwner, QuotaExceeded, check_quota, largest_file
-from chat_app.contents.storage import store, written
+from chat_app.contents.storage import store, stored_file
 from chat_app.models import Upload, UploadPart
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def _check_fits(upload: Upload, offset: int, data: bytes) -> None:
 
 def _append(upload: Upload, data: bytes) -> Upload:
     part = UploadPart(upload=upload, start=upload.offset)
-    with written(part.blob, data), transaction.atomic():
+    with stored_file(part.blob, data), transaction.atomic():
         upload = Upload.objects.select_for_update(no_key=True).get(pk=upload.pk)
         _check_fits(upload, part.start, data)
         if upload.parts.count() >= PARTS:

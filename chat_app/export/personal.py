@@ -61,7 +61,7 @@ def chats(
         yield f"chats/{chat.pk}.ndjson", ndjson(chat, read)
 
 
-def written(user: User) -> Iterator[bytes]:
+def message_lines(user: User) -> Iterator[bytes]:
     """Yield a line for each message of the person, including those in chats that they left.
 
     Copies in forks are left out: others made them, in chats that the person may not know of.

@@ -186,7 +186,7 @@ def agents_and_seq(chat_id: str, *, asker: int | None) -> tuple[list[AgentMember
     return members, rows[0][-1] if rows else None
 
 
-def lent(uses: Collection[tuple[str, str]]) -> set[tuple[str, str]]:
+def lent_agents(uses: Collection[tuple[str, str]]) -> set[tuple[str, str]]:
     """Filter (chat, agent) pairs to those in which the agent is lent to the chat."""
     chats, agents = {chat_id for chat_id, _ in uses}, {agent_id for _, agent_id in uses}
     rows = Participant.objects.filter(_is_lent(), chat__in=chats, agent__in=agents)

@@ -100,7 +100,7 @@ ISSUE: Final = Operation(
         f"A token for envelopes that {peer.did} signs. It is shown once. It gives no rights: it"
         " narrows the envelopes that carry it."
     ),
-    offered=_may_have_tokens,
+    is_available=_may_have_tokens,
     seen=_newest,
     form=IssueForm,
 )
@@ -111,7 +111,7 @@ DEMAND: Final = Operation(
     act=AuditAction.ROW_CHANGED,
     run=_demand,
     facts=lambda peer: f"Questions of {peer.did} will be refused without a capability token.",
-    offered=lambda peer: peer.revoked_at is None and not peer.asks_need_token,
+    is_available=lambda peer: peer.revoked_at is None and not peer.asks_need_token,
 )
 STOP_DEMANDING: Final = Operation(
     name="stop_demanding",
@@ -120,7 +120,7 @@ STOP_DEMANDING: Final = Operation(
     act=AuditAction.ROW_CHANGED,
     run=_stop_demanding,
     facts=lambda peer: f"Questions of {peer.did} will be accepted without a capability token.",
-    offered=lambda peer: peer.asks_need_token,
+    is_available=lambda peer: peer.asks_need_token,
 )
 REVOKE_TOKEN: Final = Operation(
     name="revoke",
@@ -129,7 +129,7 @@ REVOKE_TOKEN: Final = Operation(
     act=AuditAction.KEY_REVOKED,
     run=_revoke,
     facts=lambda row: f"Envelopes with the token {row.pk} will be refused.",
-    offered=lambda row: row.revoked_at is None,
+    is_available=lambda row: row.revoked_at is None,
     in_list=True,
 )
 

@@ -143,7 +143,7 @@ REFRESH: Final = Operation(
     act=AuditAction.ROW_CHANGED,
     run=_refresh,
     facts=lambda peer: f"From now on, the keys of {peer.did} are those in its DID document.",
-    offered=lambda peer: peer.revoked_at is None and peer.trust != PeerTrust.OPERATOR,
+    is_available=lambda peer: peer.revoked_at is None and peer.trust != PeerTrust.OPERATOR,
     is_atomic=False,
 )
 SUSPEND: Final = Operation(
@@ -153,7 +153,7 @@ SUSPEND: Final = Operation(
     act=AuditAction.ROW_CHANGED,
     run=_suspend,
     facts=lambda peer: f"Nothing that {peer.did} signs will be accepted until you resume it.",
-    offered=lambda peer: peer.revoked_at is None and peer.suspended_at is None,
+    is_available=lambda peer: peer.revoked_at is None and peer.suspended_at is None,
 )
 RESUME: Final = Operation(
     name="resume",
@@ -162,7 +162,7 @@ RESUME: Final = Operation(
     act=AuditAction.ROW_CHANGED,
     run=_resume,
     facts=lambda peer: f"What {peer.did} signs will be accepted again.",
-    offered=lambda peer: peer.revoked_at is None and peer.suspended_at is not None,
+    is_available=lambda peer: peer.revoked_at is None and peer.suspended_at is not None,
 )
 LIMIT: Final = Operation(
     name="limit",
@@ -173,7 +173,7 @@ LIMIT: Final = Operation(
     facts=lambda peer: (
         f"Limits for {peer.did}, in addition to those for all peers. An empty field sets none."
     ),
-    offered=lambda peer: peer.revoked_at is None,
+    is_available=lambda peer: peer.revoked_at is None,
     form=LimitsForm,
 )
 ADDRESS: Final = Operation(
@@ -183,7 +183,7 @@ ADDRESS: Final = Operation(
     act=AuditAction.ROW_CHANGED,
     run=_address,
     facts=lambda peer: f"Where envelopes of shared chats for {peer.did} are posted.",
-    offered=lambda peer: peer.revoked_at is None,
+    is_available=lambda peer: peer.revoked_at is None,
     form=PeerAddressForm,
 )
 TRUST_CHILDREN: Final = Operation(
@@ -196,7 +196,7 @@ TRUST_CHILDREN: Final = Operation(
         f"The names whose manifests {peer.did} lists become peers without an account, for as long"
         " as it lists them and you trust it. Names that you have added yourself stay as they are."
     ),
-    offered=lambda peer: bool(peer.hub) and peer.revoked_at is None,
+    is_available=lambda peer: bool(peer.hub) and peer.revoked_at is None,
     is_atomic=False,
 )
 RELAY: Final = Operation(
@@ -209,7 +209,7 @@ RELAY: Final = Operation(
         f"Envelopes of {peer.did} for other peers with this setting will be passed on unaltered,"
         " and theirs to it. It also applies to the children of a hub. This server's hub lists it."
     ),
-    offered=lambda peer: peer.revoked_at is None and not peer.is_relayed,
+    is_available=lambda peer: peer.revoked_at is None and not peer.is_relayed,
 )
 STOP_RELAYING: Final = Operation(
     name="stop_relaying",
@@ -218,7 +218,7 @@ STOP_RELAYING: Final = Operation(
     act=AuditAction.ROW_CHANGED,
     run=_stop_relaying,
     facts=lambda peer: f"Envelopes between {peer.did} and other peers will be refused.",
-    offered=lambda peer: peer.is_relayed,
+    is_available=lambda peer: peer.is_relayed,
 )
 REVOKE: Final = Operation(
     name="revoke",
@@ -227,7 +227,7 @@ REVOKE: Final = Operation(
     act=AuditAction.KEY_REVOKED,
     run=_revoke,
     facts=lambda peer: f"Nothing that {peer.did} signs will be accepted, and its streams will end.",
-    offered=lambda peer: peer.revoked_at is None,
+    is_available=lambda peer: peer.revoked_at is None,
 )
 REVOKE_KEY: Final = Operation(
     name="revoke",
@@ -238,5 +238,5 @@ REVOKE_KEY: Final = Operation(
     facts=lambda key: (
         f"Nothing signed with {key.kid} will be accepted, even if it is published again."
     ),
-    offered=lambda key: key.revoked_at is None,
+    is_available=lambda key: key.revoked_at is None,
 )

@@ -156,10 +156,10 @@ def receive(peer: Peer, new: ChatInvitation) -> None:
         notify_person(user.pk, SUBJECT)
 
 
-def receive_withdrawal(peer: Peer, gone: Withdrawal) -> None:
+def receive_withdrawal(peer: Peer, withdrawal: Withdrawal) -> None:
     """Withdraw a peer's invitation, even one that was accepted but not yet confirmed."""
     with transaction.atomic():
-        row = _locked(peer, gone.invitation, is_received=True)
+        row = _locked(peer, withdrawal.invitation, is_received=True)
         if row.state == InvitationState.OPEN or not row.is_sent:
             _change(row, InvitationState.WITHDRAWN, is_sent=True)
 

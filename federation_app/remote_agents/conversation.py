@@ -156,7 +156,7 @@ async def _answered_on(connection: PeerConnection, answer: PeerAnswer) -> AsyncG
         for event in events:
             yield event
         if answer.window.has_ended:
-            for event in await _ended(connection.question, signed, answer):
+            for event in await _final_events(connection.question, signed, answer):
                 yield event
             return
         if answer.window.length > settings.UAMP_REMOTE_ANSWER_BYTES:
@@ -176,7 +176,9 @@ async def _delta(connection: PeerConnection, signed: SignedQuestion) -> StreamDe
     return delta if delta.stream_id == signed.stream_id else None
 
 
-async def _ended(question: PeerQuestion, signed: SignedQuestion, answer: PeerAnswer) -> list[Event]:
+async def _final_events(
+    question: PeerQuestion, signed: SignedQuestion, answer: PeerAnswer
+) -> list[Event]:
     """Verify the agent's signature at the end of an answer, and return the final events.
 
     If the answer is too long for an envelope, its digest is signed. Servers that do not sign it yet

@@ -18,7 +18,7 @@ from chat_app.ids import new_event_id
 from chat_app.log.shared_state import read_state
 from gateway_app.backend.content_links import content_link
 from gateway_app.backend.demands import charged_details, charged_failure, is_of_work_below, refusal
-from gateway_app.backend.request_session import RequestSession, named
+from gateway_app.backend.request_session import RequestSession, session_create_of
 from gateway_app.backend.turn_outcomes import PaymentDemanded, started_response
 from gateway_app.types.pending_questions import PendingQuestions
 from sessions_app import database, selectors
@@ -138,7 +138,7 @@ class Exchange:
         self, turn: ClientTurn, batch: Sequence[InputEvent | uamp.StateUpdate | uamp.ResponseCreate]
     ) -> list[str]:
         """Open the session of a turn and send its events; return the ids of response.create."""
-        connection, create = self._connection, named(self._connection, turn)
+        connection, create = self._connection, session_create_of(self._connection, turn)
         defaults = connection.defaults
         if turn.thread or turn.is_kept:
             defaults.ephemeral = False
@@ -191,7 +191,7 @@ class Exchange:
 
         If that session was closed, open its successor in the same thread.
         """
-        create = named(self._connection, turn)
+        create = session_create_of(self._connection, turn)
         session_id = create.session.id or ""
         if await self._session.find(session_id):
             return True

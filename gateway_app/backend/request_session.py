@@ -79,7 +79,7 @@ class RequestSession:
         self.id, self.chat_id = session_id, attached.session.chat_id
 
 
-def named(connection: ClientConnection, turn: ClientTurn) -> uamp.SessionCreate:
+def session_create_of(connection: ClientConnection, turn: ClientTurn) -> uamp.SessionCreate:
     """Return the session.create of a turn, with the id of its thread's session."""
     session_id = turn.session_id
     if not session_id and turn.thread and not connection.principal.is_visitor:

@@ -264,7 +264,7 @@ class AdjustmentRequestAdmin(LedgerAdmin):
         """List them for those who see accounts."""
         return self.has_view_permission(request)
 
-    def offered(self, row: Any) -> bool:
+    def is_available(self, row: Any) -> bool:
         """Offer to decide while it is open."""
         return row is not None and row.state == AdjustmentState.OPEN
 
@@ -307,7 +307,7 @@ class LedgerStateAdmin(LedgerAdmin):
     operation = ("unfreeze_ledger", "Allow payouts again")
     audit_action = AuditAction.LEDGER_UNFROZEN
 
-    def offered(self, row: Any) -> bool:
+    def is_available(self, row: Any) -> bool:
         """Offer to end a freeze."""
         return row is not None and row.frozen_at is not None
 

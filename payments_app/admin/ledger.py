@@ -138,7 +138,7 @@ class LedgerAdmin(ColumnSearch, RecordAdmin):
             request, object_id, form_url, {"links": links, **(extra_context or {})}
         )
 
-    def offered(self, row: Any) -> bool:
+    def is_available(self, row: Any) -> bool:
         """Return whether the operation makes sense for a row."""
         return row is not None
 
@@ -147,7 +147,7 @@ class LedgerAdmin(ColumnSearch, RecordAdmin):
         links = [*self.ways_back(request, object_id), *self.audit_links(request, object_id)]
         if self.operation is None or not self.may_operate(request):
             return links
-        if not self.offered(self.get_object(request, unquote(object_id))):
+        if not self.is_available(self.get_object(request, unquote(object_id))):
             return links
         url = reverse(f"admin:payments_app_{self.opts.model_name}_operate", args=[object_id])
         return [*links, {"url": url, "label": self.operation[1]}]

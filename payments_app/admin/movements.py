@@ -151,7 +151,7 @@ class TransferAdmin(LedgerAdmin):
         recorded = object_id if row is None else row.reverses_id or row.pk
         return super().audit_links(request, recorded)
 
-    def offered(self, row: Any) -> bool:
+    def is_available(self, row: Any) -> bool:
         """Offer a refund while something is left of a payment."""
         return row is not None and row.reverses_id is None and left_of(row) > 0
 
@@ -218,7 +218,7 @@ class HoldAdmin(LedgerAdmin):
     operation = ("void_hold", "Void")
     audit_action = AuditAction.HOLD_VOIDED
 
-    def offered(self, row: Any) -> bool:
+    def is_available(self, row: Any) -> bool:
         """Return whether a hold can be voided: it is active and its answer is not running."""
         if row is None or row.state != HoldState.ACTIVE:
             return False
@@ -271,7 +271,7 @@ class ReceiptAdmin(LedgerAdmin):
         """Return the amount received."""
         return amount_of(receipt.amount, receipt.asset)
 
-    def offered(self, row: Any) -> bool:
+    def is_available(self, row: Any) -> bool:
         """Offer to credit receipts that are not credited yet."""
         return row is not None and row.state != ReceiptState.CONFIRMED
 

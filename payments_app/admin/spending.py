@@ -74,7 +74,7 @@ class TopUpRequestAdmin(LedgerAdmin):
         state = row.get_state_display().lower()
         return f"{row.user} asks for {self.sum(row)} via {row.provider}. The request is {state}."
 
-    def offered(self, row: Any) -> bool:
+    def is_available(self, row: Any) -> bool:
         """Offer to decide while it is open."""
         return row is not None and row.state == TopUpRequestState.OPEN
 

@@ -23,10 +23,10 @@ class LedgerError(Exception):
 class InsufficientFunds(LedgerError):
     """The account has less than requested; `available` is how much it has."""
 
-    def __init__(self, available: Money, wanted: Money) -> None:
-        super().__init__(f"available: {available}, wanted: {wanted} {wanted.asset}")
+    def __init__(self, available: Money, requested: Money) -> None:
+        super().__init__(f"available: {available}, wanted: {requested} {requested.asset}")
         self.available = available
-        self.wanted = wanted
+        self.requested = requested
 
 
 class BalanceOutOfRange(LedgerError):

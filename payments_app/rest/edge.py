@@ -96,12 +96,12 @@ def problem_of(error: Exception) -> Exception:
     """Convert a refusal to its REST problem; return other errors unchanged."""
     answer = error
     match error:
-        case InsufficientFunds(available=available, wanted=wanted):
+        case InsufficientFunds(available=available, requested=requested):
             payment: dict[str, Any] = {
                 "code": "insufficient_balance",
                 "balance_current": str(available),
-                "balance_required": str(wanted),
-                "currency": wanted.asset,
+                "balance_required": str(requested),
+                "currency": requested.asset,
             }
             answer = PaymentProblem("insufficient_balance", str(error), payment=payment)
         case OverCapture(left=left):

@@ -287,8 +287,8 @@ class DelegateView(PaymentView):
             payment = {
                 "code": "insufficient_balance",
                 "balance_current": str(error.available),
-                "balance_required": str(error.wanted),
-                "currency": error.wanted.asset,
+                "balance_required": str(error.requested),
+                "currency": error.requested.asset,
             }
             raise PaymentProblem(
                 "insufficient_balance", str(error), status=400, payment=payment

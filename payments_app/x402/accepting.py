@@ -14,7 +14,7 @@ from payments_app.money import InvalidAmount, Money
 from payments_app.services import ReceiptConflict
 from payments_app.tokens import lookup as token_lookup
 from payments_app.x402 import exact, offers
-from payments_app.x402.headers import BadHeader, Offered, offer_in, offered, token_beside
+from payments_app.x402.headers import BadHeader, Offered, offer_in, parse_payment, token_beside
 from payments_app.x402.refusal import PaymentNotTaken
 from uamp.amounts import format_amount
 
@@ -59,7 +59,7 @@ def accept(
     Raises PaymentNotTaken. Called outside a transaction, since `exact` queries the facilitator.
     """
     try:
-        offer = offered(headers)
+        offer = parse_payment(headers)
     except BadHeader as error:
         raise PaymentNotTaken("token_invalid", str(error)) from error
     if offer is None:

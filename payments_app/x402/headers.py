@@ -45,7 +45,7 @@ class HeaderPayment:
     is_secret: bool
 
 
-def offered(headers: Mapping[str, str]) -> Offered | None:
+def parse_payment(headers: Mapping[str, str]) -> Offered | None:
     """Return the payment of a request, or None if it has none; raises BadHeader."""
     name, value = _counts(headers)
     return _read(value, only_token=name == "x-payment-token") if value else None
@@ -54,7 +54,7 @@ def offered(headers: Mapping[str, str]) -> Offered | None:
 def payment_in_headers(headers: Mapping[str, str]) -> HeaderPayment | None:
     """Return the payment that a request carries, or None if it is missing or unreadable."""
     try:
-        offer = offered(headers)
+        offer = parse_payment(headers)
     except BadHeader:
         # It is refused when it is used to pay.
         return None

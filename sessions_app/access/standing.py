@@ -64,7 +64,7 @@ def revoked_answers(bases: Mapping[str, AnswerBasis]) -> dict[str, Loss]:
         for basis in bases.values()
         if basis.user_id is not None and (basis.agent_id, basis.user_id) in barred
     }
-    lent = membership.lent(at_stake) if at_stake else set()
+    lent = membership.lent_agents(at_stake) if at_stake else set()
     people = {basis.user_id for basis in bases.values() if basis.user_id is not None}
     chats = {basis.chat_id for basis in bases.values() if basis.user_id is not None}
     members = membership.active_members(chats, people) if people else set()

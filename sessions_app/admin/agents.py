@@ -40,7 +40,7 @@ DISABLE_AGENT = Operation(
     act=AuditAction.AGENT_DISABLED,
     run=lambda agent, _options, _request: _switch(agent, is_enabled=False),
     facts=_disabled_facts,
-    offered=lambda agent: agent.is_enabled,
+    is_available=lambda agent: agent.is_enabled,
     in_list=True,
 )
 ENABLE_AGENT = Operation(
@@ -50,7 +50,7 @@ ENABLE_AGENT = Operation(
     act=AuditAction.AGENT_ENABLED,
     run=lambda agent, _options, _request: _switch(agent, is_enabled=True),
     facts=lambda agent: f"{agent.name} will answer again.",
-    offered=lambda agent: not agent.is_enabled,
+    is_available=lambda agent: not agent.is_enabled,
     in_list=True,
 )
 

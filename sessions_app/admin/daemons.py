@@ -154,7 +154,7 @@ DISCONNECT_AGENT: Final = Operation(
     act=AuditAction.DAEMON_DISCONNECTED,
     run=_disconnect_agent,
     facts=_agent_facts,
-    offered=lambda agent: bool(_open(agent)),
+    is_available=lambda agent: bool(_open(agent)),
     seen=_newest,
     in_list=True,
 )
@@ -166,7 +166,7 @@ DISCONNECT_DAEMON: Final = Operation(
     act=None,
     run=_disconnect_daemon,
     facts=lambda row: _facts(row.agent, [row]),
-    offered=lambda row: row.disconnect_requested_at is None,
+    is_available=lambda row: row.disconnect_requested_at is None,
     in_list=True,
 )
 

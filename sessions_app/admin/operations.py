@@ -52,7 +52,7 @@ END_SESSION: Final = Operation(
     act=AuditAction.SESSION_ENDED,
     run=_end_session,
     facts=_session_facts,
-    offered=lambda session: session.status in Session.OPEN,
+    is_available=lambda session: session.status in Session.OPEN,
     in_list=True,
 )
 
@@ -79,7 +79,9 @@ CANCEL_RESPONSE: Final = Operation(
     act=AuditAction.RESPONSE_CANCELLED,
     run=_cancel_response,
     facts=_response_facts,
-    offered=lambda response: response.finished_at is None and response.cancel_requested_at is None,
+    is_available=lambda response: (
+        response.finished_at is None and response.cancel_requested_at is None
+    ),
     in_list=True,
 )
 
@@ -155,7 +157,7 @@ REFUND_ANSWER: Final = Operation(
     act=None,
     run=_refund_answer,
     facts=_refund_facts,
-    offered=lambda response: bool(_refundable(response)),
+    is_available=lambda response: bool(_refundable(response)),
     seen=lambda response: str(_refundable(response) or ""),
 )
 
@@ -194,7 +196,7 @@ REQUEUE_TOOL: Final = Operation(
     act=AuditAction.TOOL_REQUEUED,
     run=_requeue,
     facts=_call_facts,
-    offered=lambda call: (
+    is_available=lambda call: (
         call.kind == ToolCallKind.LONG
         and call.status in {ToolCallState.QUEUED, ToolCallState.RUNNING}
     ),
@@ -228,7 +230,7 @@ CANCEL_TOOL: Final = Operation(
     act=AuditAction.TOOL_CANCELLED,
     run=_cancel_call,
     facts=_cancelled_facts,
-    offered=lambda call: call.kind == ToolCallKind.LONG and call.status in CANCELLABLE,
+    is_available=lambda call: call.kind == ToolCallKind.LONG and call.status in CANCELLABLE,
     seen=_seen,
     in_list=True,
 )
@@ -315,7 +317,7 @@ REVOKE_KEY: Final = Operation(
     act=None,
     run=_revoke_key,
     facts=_key_facts,
-    offered=lambda key: key.revoked_at is None,
+    is_available=lambda key: key.revoked_at is None,
     in_list=True,
 )
 
@@ -326,7 +328,7 @@ ROTATE_KEY: Final = Operation(
     act=None,
     run=_rotate_key,
     facts=_rotation_facts,
-    offered=lambda key: key.revoked_at is None,
+    is_available=lambda key: key.revoked_at is None,
     seen=lambda key: str(key.version),
     form=RotateForm,
 )

@@ -72,7 +72,7 @@ EXPORT_PERSON: Final = Operation(
         f"A ZIP file with everything that this server has on {person}: account, chats, messages,"
         " payments and files."
     ),
-    offered=lambda person: not person.username.startswith(PREFIX),
+    is_available=lambda person: not person.username.startswith(PREFIX),
 )
 ERASE_PERSON: Final = Operation(
     name="erase",
@@ -85,7 +85,7 @@ ERASE_PERSON: Final = Operation(
         " in other chats, their files, keys and sessions, and replaces their name with a pseudonym."
         " What others wrote stays, and so do the ledger and the audit."
     ),
-    offered=lambda person: not person.username.startswith(PREFIX),
+    is_available=lambda person: not person.username.startswith(PREFIX),
     form=EraseForm,
     is_atomic=False,
 )

@@ -44,7 +44,7 @@ class ChatBudgetState:
     held: Money
 
     @property
-    def left(self) -> Money:
+    def remaining(self) -> Money:
         """The rest of the budget, never below zero."""
         return max(self.amount - self.spent - self.held, Money.zero(self.amount.asset))
 
@@ -83,7 +83,7 @@ class ChatBudgetGuard:
         for budget in self._of(chat_id, agent_id):
             key = (budget, amount.asset)
             if key not in self._remaining:
-                self._remaining[key] = state_of(budget, amount.asset).left
+                self._remaining[key] = state_of(budget, amount.asset).remaining
             if amount > self._remaining[key]:
                 raise BudgetReached(budget, self._remaining[key])
 

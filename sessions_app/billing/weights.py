@@ -19,7 +19,7 @@ from agents_app.conversation.history import DOCUMENT_CHARS
 from agents_app.conversation.text_weights import CHARS_PER_TOKEN, max_weight, weight
 from agents_app.providers.options import speech_formats
 from agents_app.providers.output_limits import output_bound
-from agents_app.runtime.offered_tools import offered
+from agents_app.runtime.offered_tools import tool_definitions
 from agents_app.runtime.prompt_texts import checkpoint_texts, first_texts, later_texts
 from sessions_app.billing.media_weights import (
     MEDIUM_TOKENS,
@@ -223,7 +223,7 @@ class _MediaReading:
 
 def _offered_weight(spec: AgentSpec, request: RunRequest, weigh: Weigh) -> int:
     total = 0
-    for name, about, parameters in offered(spec, request):
+    for name, about, parameters in tool_definitions(spec, request):
         total += weigh(name) + weigh(about) + weigh(_json(parameters))
     if request.response_format is not None:
         total += weigh(_json(request.response_format))

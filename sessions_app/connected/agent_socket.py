@@ -73,8 +73,8 @@ class AgentSocket:
     """The agents registered on one socket.
 
     The socket's task calls `register`, `unregister`, `take` and `lose_all`; runs call `begin`
-    through their daemon. All run on the process's loop. `send` sends a session's frame, `changed`
-    is called when a daemon's number of answers changes, and `gone` with daemons that get no more
+    through their daemon. All run on the process's loop. `send` sends a session's frame, `on_change`
+    is called when a daemon's number of answers changes, and `on_lost` with daemons that get no more
     turns.
     """
 
@@ -85,8 +85,8 @@ class AgentSocket:
         base_url: str,
         protocol: uamp.Connection,
         send: Callable[[str, str], None],
-        changed: Callable[[RegisteredAgent], None],
-        gone: Callable[[Sequence[RegisteredAgent]], None],
+        on_change: Callable[[RegisteredAgent], None],
+        on_lost: Callable[[Sequence[RegisteredAgent]], None],
     ) -> None:
         self.origin, self.base_url = origin, base_url
         self.daemons: dict[str, RegisteredAgent] = {}
@@ -98,7 +98,7 @@ class AgentSocket:
         # Whether the last frame was an event of a turn.
         self.took = False
         self._protocol, self._send = protocol, send
-        self._changed, self._gone = changed, gone
+        self._on_change, self._on_lost = on_change, on_lost
         self._turns: dict[str, tuple[RegisteredAgent, QueuedAnswer]] = {}
         # Recently ended turns, and whether the server ended them.
         self._over: OrderedDict[str, bool] = OrderedDict()
@@ -151,7 +151,7 @@ class AgentSocket:
         """Assign no more turns to a registered agent; its running answers continue."""
         daemon = self.take_out(session_id)
         if daemon is not None:
-            self._gone([daemon])
+            self._on_lost([daemon])
         return daemon
 
     def take_out(self, session_id: str) -> RegisteredAgent | None:
@@ -177,7 +177,7 @@ class AgentSocket:
         for daemon in daemons:
             daemon.is_gone = True
         if daemons:
-            self._gone(daemons)
+            self._on_lost(daemons)
 
     # --- Turns ---
 
@@ -199,14 +199,14 @@ class AgentSocket:
         self._turns[turn_id] = daemon, answer
         daemon.answers[turn_id] = answer
         self._protocol.begin_turn(turn_id)
-        self._changed(daemon)
+        self._on_change(daemon)
         answer.ask(event)
         return answer
 
     def _end(self, answer: QueuedAnswer) -> None:
         daemon, _ = self._turns.pop(answer.turn_id)
         daemon.answers.pop(answer.turn_id, None)
-        self._changed(daemon)
+        self._on_change(daemon)
         self._over[answer.turn_id] = not answer.has_ended
         if answer.has_ended and not self.is_closed:
             # The reference's daemon keeps a turn's session until this.

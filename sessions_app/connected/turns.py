@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 import uamp
-from agents_app.runtime.offered_tools import offered
+from agents_app.runtime.offered_tools import tool_definitions
 from agents_app.runtime.step_hooks import recent
 from chat_app.contents import references
 from chat_app.contents.addresses import ContentReader
@@ -49,7 +49,7 @@ def input_of(
     messages = [_readable(message, base_url, reader) for message in recent(spec, request.history)]
     question = next((m for m in reversed(messages) if m.role == "user"), None)
     context: dict[str, Any] = {"chat_id": chat_id, "response_id": request.response_id}
-    if tools := offered(spec, request):
+    if tools := tool_definitions(spec, request):
         context["tools"] = [
             {
                 "type": "function",

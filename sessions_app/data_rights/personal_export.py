@@ -35,7 +35,7 @@ def export_person(user: User, to: IO[bytes]) -> int:
         archive.writestr("person.json", about)
         for name, lines in personal.chats(user, _receipts, failures_of):
             _write(archive, name, lines)
-        _write(archive, "written.ndjson", personal.written(user))
+        _write(archive, "written.ndjson", personal.message_lines(user))
         statement = statement_pages(account_of_user(user.pk).id)
         _write(archive, "statement.csv", (page.encode() for page in statement))
         for name, file in personal.stored_files(user):

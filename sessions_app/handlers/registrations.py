@@ -148,7 +148,7 @@ def _link_of(connection: ClientConnection) -> AgentSocket:
     if connection.agent_socket is None:
         process = registry.current()
 
-        def gone(daemons: Sequence[RegisteredAgent]) -> None:
+        def remove_daemons(daemons: Sequence[RegisteredAgent]) -> None:
             process.spawn(process.connected.remove(daemons), name="agents gone")
 
         connection.agent_socket = AgentSocket(
@@ -156,8 +156,8 @@ def _link_of(connection: ClientConnection) -> AgentSocket:
             base_url=connection.defaults.base_url,
             protocol=connection.protocol,
             send=connection.send_frame,
-            changed=process.connected.changed,
-            gone=gone,
+            on_change=process.connected.changed,
+            on_lost=remove_daemons,
         )
     return connection.agent_socket
 

@@ -57,7 +57,7 @@ READ_ROWS_SECONDS: Final = 1.0
 # With a lease of 3.8 s (agents_app.connections), a death is noticed within five seconds.
 LOOK_SECONDS: Final = 0.7
 POLL_LOGS_SECONDS: Final = 2.0
-COUNT_ANSWERS_SECONDS: Final = 0.5
+ANSWER_COUNT_SECONDS: Final = 0.5
 NOT_YOURS: Final = "The agent is no longer yours, or is switched off."
 PRESENCE_SECONDS: Final = 25.0
 LEDGER_SECONDS: Final = 5.0
@@ -249,7 +249,7 @@ def _jobs_of_agents(process: Process) -> list[PeriodicJob]:
 
     return [
         PeriodicJob("renew agents", settings.UAMP_LEASE_SECONDS / 3, renew_agents),
-        PeriodicJob("count answers of agents", COUNT_ANSWERS_SECONDS, connected.count_answers),
+        PeriodicJob("count answers of agents", ANSWER_COUNT_SECONDS, connected.count_answers),
         PeriodicJob("take given responses", READ_ROWS_SECONDS, take_handed_over),
     ]
 

@@ -216,12 +216,12 @@ def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
 def shows(typist: UampClient, reader: UampClient, name: str) -> None:
     """Let a person type until another one sees it."""
 
-    def is_shown() -> bool:
+    def is_visible() -> bool:
         typist.send("input.typing", is_typing=True)
         events = [event for event in reader.during(1) if event["type"] == "presence.typing"]
         return any(event["username"] == name for event in events)
 
-    wait_until(is_shown)
+    wait_until(is_visible)
 
 
 def test_a_commit_wakes_the_delivery_and_typing_travels_both_ways(

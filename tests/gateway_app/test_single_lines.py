@@ -170,5 +170,5 @@ def test_a_copy_of_all_that_a_person_wrote_has_a_message_a_line(
     body = {"content": TEXT, "agents": []}
     path = f"/api/v1/chats/{chat}/messages"
     web.post(path, json=body, headers=alice.headers).raise_for_status()
-    text = b"".join(personal.written(alice.user)).decode()
+    text = b"".join(personal.message_lines(alice.user)).decode()
     assert [json.loads(line)["content"] for line in text.splitlines()] == [TEXT]

@@ -280,7 +280,7 @@ async def test_operators_find_the_admin(product: Product, chromium: Browser) -> 
             await expect(page.get_by_role("link", name="Admin", exact=True)).to_have_count(links)
 
 
-def play_to(product: Product, samples: bytes) -> None:
+def send_speech(product: Product, samples: bytes) -> None:
     """Send PCM speech samples to the chat."""
     events = [
         {"type": "session.create", "uamp_version": "1.0", "chat": product.chat_id, "session": {}},
@@ -301,7 +301,7 @@ def play_to(product: Product, samples: bytes) -> None:
 async def test_sound_plays(product: Product, chromium: Browser) -> None:
     async with browser(chromium) as running:
         alice = await sign_in(await running.new_context(), product, "alice")
-        play_to(product, b"\x00\x10\x00\xf0" * 24_000)
+        send_speech(product, b"\x00\x10\x00\xf0" * 24_000)
 
         player = alice.get_by_test_id("sound")
         await player.get_by_test_id("play").click()

@@ -84,7 +84,7 @@ async def ask_an_agent_there(alice: Page, bob: Page) -> None:
         await expect(strip).to_contain_text("5 replies")
 
 
-async def close_and_come_back(alice: Page, bob: Page, product: Product) -> None:
+async def close_and_reopen(alice: Page, bob: Page, product: Product) -> None:
     """Escape closes it and returns the focus; a draft stays; the URL opens the thread."""
     await panel(alice).get_by_test_id("composer").fill("half a thought")
     link = alice.url
@@ -124,7 +124,7 @@ async def test_two_people_and_an_agent_talk_in_a_thread(
         bob = await sign_in(await running.new_context(), product, "bob")
         await begin_by_keyboard(alice, bob)
         await ask_an_agent_there(alice, bob)
-        await close_and_come_back(alice, bob, product)
+        await close_and_reopen(alice, bob, product)
         await send_to_the_chat_too(alice, bob)
         pocket = await running.new_context(viewport=PHONE, has_touch=True)  # type: ignore[arg-type]
         phone = await sign_in(pocket, product, "bob")

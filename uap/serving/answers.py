@@ -147,7 +147,7 @@ class ServedAnswer:
         """Return the agent with the conversation's system texts, tools and options added."""
         bot = self._bot
         # A server may offer its own tools to a model that calls none.
-        tools = self._chat_tools.offered() if bot.model.capabilities.tools else ()
+        tools = self._chat_tools.upp_tools() if bot.model.capabilities.tools else ()
         system = "\n\n".join(text for text in (bot.system or "", *conversation.system) if text)
         llm = bot.llm.with_options(
             system=system or None,

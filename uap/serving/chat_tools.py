@@ -51,7 +51,7 @@ class ChatTools:
         """The names of the tools."""
         return frozenset(self._definitions)
 
-    def offered(self) -> tuple[Tool, ...]:
+    def upp_tools(self) -> tuple[Tool, ...]:
         """Return the tools in the form that `upp` calls."""
         return tuple(self._tool(definition) for definition in self._definitions.values())
 

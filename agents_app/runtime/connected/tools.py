@@ -33,7 +33,7 @@ class DaemonTools:
         tools = RunTools(spec, request, broker, schema=None)
         self.of_client = tools.client_tools
         self._tools = {
-            tool.name: tool for tool in tools.offered() if tool.name not in self.of_client
+            tool.name: tool for tool in tools.upp_tools() if tool.name not in self.of_client
         }
         self._translator = Translator(request.response_id, outcomes=tools.outcomes)
         self._events: deque[Event] = deque()

@@ -55,7 +55,7 @@ class BudgetsView(RestView):
                 "period": state.budget.period,
                 "spent": str(state.spent),
                 "held": str(state.held),
-                "left": str(state.left),
+                "left": str(state.remaining),
                 "currency": state.amount.asset,
             }
             for state in states

@@ -47,7 +47,7 @@ def endpoint() -> Iterator[str]:
 def bucket(endpoint: str, settings: Settings) -> Bucket:
     """Store files in a bucket of the test's own."""
     new_bucket = make_bucket(endpoint)
-    for name, value in new_bucket.variables.items():
+    for name, value in new_bucket.environment.items():
         setattr(settings, name, value)
     settings.STORAGES = {
         **settings.STORAGES,
@@ -180,7 +180,7 @@ def test_the_key_and_the_bucket_are_not_logged(
 ) -> None:
     caplog.set_level(logging.DEBUG)
     store(alice)
-    assert bucket.variables["UAMP_S3_SECRET_KEY"] not in caplog.text
+    assert bucket.environment["UAMP_S3_SECRET_KEY"] not in caplog.text
 
 
 def test_the_bucket_has_limits_for_its_waits(bucket: Bucket) -> None:

@@ -69,9 +69,9 @@ def exchanged() -> bytes:
 
 def preview(data: bytes, mime_type: str) -> Image.Image:
     """Return the preview that a child process draws."""
-    drawn = draw(lambda: data, mime_type, asker="a")
-    assert drawn
-    return Image.open(io.BytesIO(drawn), formats=["WEBP"])
+    image = draw(lambda: data, mime_type, asker="a")
+    assert image
+    return Image.open(io.BytesIO(image), formats=["WEBP"])
 
 
 def is_near(picture: Image.Image, at: tuple[int, int], colour: tuple[int, int, int]) -> bool:
@@ -99,27 +99,27 @@ def is_near(picture: Image.Image, at: tuple[int, int], colour: tuple[int, int, i
     ],
 )
 def test_the_first_frame_is_drawn_in_its_colours(data: bytes, mime_type: str) -> None:
-    drawn = preview(data, mime_type)
-    assert drawn.size == (300, 200)
-    assert is_near(drawn, (10, 100), BLUE)
-    assert is_near(drawn, (290, 100), RED)
+    image = preview(data, mime_type)
+    assert image.size == (300, 200)
+    assert is_near(image, (10, 100), BLUE)
+    assert is_near(image, (290, 100), RED)
 
 
 @pytest.mark.parametrize(("kind", "mime_type"), [("TIFF", "image/tiff"), ("AVIF", "image/avif")])
 def test_it_is_upright_and_says_neither_place_nor_camera(kind: str, mime_type: str) -> None:
     data = file_of(halves(), kind, exif=photograph())
-    drawn = preview(data, mime_type)
-    assert drawn.size == (200, 300)
-    assert is_near(drawn, (100, 10), BLUE)
-    assert not drawn.getexif()
-    assert not {"exif", "xmp", "icc_profile"} & drawn.info.keys()
+    image = preview(data, mime_type)
+    assert image.size == (200, 300)
+    assert is_near(image, (100, 10), BLUE)
+    assert not image.getexif()
+    assert not {"exif", "xmp", "icc_profile"} & image.info.keys()
 
 
 def test_colours_of_a_profile_become_those_of_srgb() -> None:
     # Of a picture whose red and blue are exchanged by its profile, the preview shows the other.
     blue = Image.new("RGB", (20, 20), "blue")
-    drawn = preview(file_of(blue, "TIFF", icc_profile=exchanged()), "image/tiff")
-    assert is_near(drawn, (9, 9), RED)
+    image = preview(file_of(blue, "TIFF", icc_profile=exchanged()), "image/tiff")
+    assert is_near(image, (9, 9), RED)
     damaged = preview(file_of(blue, "TIFF", icc_profile=b"no profile"), "image/tiff")
     assert is_near(damaged, (9, 9), BLUE)
 
@@ -127,16 +127,16 @@ def test_colours_of_a_profile_become_those_of_srgb() -> None:
 @pytest.mark.parametrize("mode", ["I;16", "I", "F"])
 def test_deep_greys_are_scaled_to_what_a_screen_shows(mode: str) -> None:
     gradient = Image.linear_gradient("L").convert("I").point(lambda value: value * 16)
-    drawn = preview(file_of(gradient.convert(mode), "TIFF"), "image/tiff")
-    assert is_near(drawn, (128, 2), (2, 2, 2))
-    assert is_near(drawn, (128, 253), (253, 253, 253))
+    image = preview(file_of(gradient.convert(mode), "TIFF"), "image/tiff")
+    assert is_near(image, (128, 2), (2, 2, 2))
+    assert is_near(image, (128, 253), (253, 253, 253))
 
 
 def test_a_large_picture_has_a_small_preview() -> None:
     noise = Image.effect_noise((5_000, 3_000), 90)
-    drawn = draw(partial(file_of, noise, "TIFF"), "image/tiff", asker="a")
-    assert 0 < len(drawn) <= PREVIEW_BYTES
-    assert Image.open(io.BytesIO(drawn)).size == (PREVIEW_PIXELS, PREVIEW_PIXELS * 3 // 5)
+    image = draw(partial(file_of, noise, "TIFF"), "image/tiff", asker="a")
+    assert 0 < len(image) <= PREVIEW_BYTES
+    assert Image.open(io.BytesIO(image)).size == (PREVIEW_PIXELS, PREVIEW_PIXELS * 3 // 5)
 
 
 @pytest.mark.parametrize(
@@ -164,10 +164,10 @@ def test_bombs_and_broken_files_have_none(data: bytes, mime_type: str) -> None:
 
 
 def test_heic_is_drawn_where_its_decoder_is_installed() -> None:
-    drawn = draw(lambda: HEIC, "image/heic", asker="a")
-    assert bool(drawn) == ("image/heic" in DRAWN_TYPES)
-    if drawn:
-        assert is_near(Image.open(io.BytesIO(drawn)), (30, 15), RED)
+    image = draw(lambda: HEIC, "image/heic", asker="a")
+    assert bool(image) == ("image/heic" in DRAWN_TYPES)
+    if image:
+        assert is_near(Image.open(io.BytesIO(image)), (30, 15), RED)
 
 
 # --- Over HTTP ---

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from chat_app.conversation.deletion import delete_message, delete_messages_of
-from chat_app.export.personal import written
+from chat_app.export.personal import message_lines
 from chat_app.links.share_links import share_link_of
 from chat_app.log.retention import delete_chats, empty_chats
 from chat_app.members.rights import NotAllowed
@@ -216,7 +216,7 @@ def test_a_fork_names_the_source_that_is_left(
         Message.objects.get(chat=later, content="of the middle").copied_from
         == message_of_mallory.pk
     )
-    lines = [msgspec.json.decode(line) for line in written(mallory)]
+    lines = [msgspec.json.decode(line) for line in message_lines(mallory)]
     assert later.pk not in {line["chat_id"] for line in lines}
 
     go([message.chat])

@@ -19,12 +19,12 @@ CONNECT = "/connect"
 
 
 def connect(
-    web: httpx.Client, agent: str, who: Person | None, **members: Any
+    web: httpx.Client, agent: str, person: Person | None, **members: Any
 ) -> list[dict[str, Any]]:
     """Return to the thread t1."""
     more = members.pop("more", None)
     body = {"threadId": "t1", "runId": "back", "messages": [], **members}
-    return run(web, agent, body, who, path=CONNECT, more=more)
+    return run(web, agent, body, person, path=CONNECT, more=more)
 
 
 def folded(events: list[dict[str, Any]]) -> list[tuple[str, str]]:

@@ -45,7 +45,7 @@ WHOLE = """(one) => {
 }"""
 
 
-async def fits(page: Page) -> None:
+async def assert_no_sideways_scroll(page: Page) -> None:
     """Assert that nothing on the page scrolls sideways."""
     assert await page.evaluate(SIDEWAYS) == [], page.url
 
@@ -74,7 +74,7 @@ async def with_the_keyboard_open(page: Page, other: Page, height: int) -> None:
     newest = page.get_by_test_id("message").last
     await expect(newest).to_contain_text("What is new?")
     await is_whole(newest.locator(".bubble"), composer)
-    await fits(page)
+    await assert_no_sideways_scroll(page)
     await page.set_viewport_size(size)
     await is_whole(newest.locator(".bubble"), composer)
 
@@ -88,7 +88,7 @@ async def through_the_drawer(page: Page) -> None:
     await is_whole(item.first)
     assert await chat.evaluate("one => one.inert")
     assert not await sidebar.evaluate("one => one.inert")
-    await fits(page)
+    await assert_no_sideways_scroll(page)
     await page.keyboard.press("Escape")
     await page.get_by_role("button", name="Chats").tap()
     await item.first.tap()
@@ -100,12 +100,12 @@ async def through_the_panels(page: Page) -> None:
     """Open each panel and dialog: none is wider than the screen."""
     await page.get_by_test_id("members").tap()
     await expect(page.locator("members-panel")).to_be_visible()
-    await fits(page)
+    await assert_no_sideways_scroll(page)
     dialog = page.locator("dialog[open]")
     for button in ("share-button", "chat-settings-button"):
         await page.get_by_test_id(button).tap()
         await expect(dialog).to_be_visible()
-        await fits(page)
+        await assert_no_sideways_scroll(page)
         await page.keyboard.press("Escape")
         await expect(dialog).to_have_count(0)
         if not await page.locator("members-panel").is_visible():
@@ -114,7 +114,7 @@ async def through_the_panels(page: Page) -> None:
     for keys in ("Control+k", "Control+Shift+F"):
         await page.keyboard.press(keys)
         await expect(dialog).to_be_visible()
-        await fits(page)
+        await assert_no_sideways_scroll(page)
         await page.keyboard.press("Escape")
         await expect(dialog).to_have_count(0)
 
@@ -138,16 +138,16 @@ async def test_a_small_screen_shows_what_one_writes_and_nothing_sideways(
         await page.get_by_test_id("file-input").set_input_files(picture)
         await expect(page.get_by_test_id("attachment")).to_have_count(1)
         await expect(page.get_by_role("progressbar")).to_have_count(0)
-        await fits(page)
+        await assert_no_sideways_scroll(page)
         await page.get_by_test_id("send").tap()
         await expect(messages).to_have_count(2)
         await write(bob, "@paid-echo ask")
-        await fits(page)
+        await assert_no_sideways_scroll(page)
         await with_the_keyboard_open(page, bob, above_keyboard)
         if screen == "phone":
             await through_the_drawer(page)
         await through_the_panels(page)
         for path in ("money", "account", "agents", f"agents/{'w' * 64}"):
             await page.goto(f"{deployment.url}/{path}")
-            await fits(page)
+            await assert_no_sideways_scroll(page)
         no_complaints(page, bob)

@@ -252,7 +252,7 @@ async def test_a_response_whose_usage_cannot_be_read_goes_on_without_it(process:
 
 
 @transaction.atomic
-def allowed_meanwhile() -> list[ToolCall]:
+def approve_during_expiry() -> list[ToolCall]:
     """Approve a call just as it is being expired; return the calls that expired."""
     response = left_behind()
     row = response.tool_calls.get()
@@ -274,7 +274,7 @@ async def test_a_call_that_was_allowed_at_the_last_moment_is_not_said_to_be_refu
     process: Process,
 ) -> None:
     del process
-    assert await database.run(allowed_meanwhile) == []
+    assert await database.run(approve_during_expiry) == []
 
 
 @transaction.atomic

@@ -34,9 +34,12 @@ def test_a_turn_by_http_and_sse(web: httpx.Client) -> None:
     assert data[0]["type"] == "response.created"
     assert text_of(data) == output_text(data[-1]) == WORDS
     assert {frame["session_id"] for frame in data} == {session_id}
-    numbered = {frame.data["type"]: frame.id for frame in frames if frame.id}
+    ids_by_type = {frame.data["type"]: frame.id for frame in frames if frame.id}
     epoch, seq = created["epoch"], data[-1]["seq"]
-    assert numbered == {"response.created": f"{epoch}:{seq - 1}", "response.done": f"{epoch}:{seq}"}
+    assert ids_by_type == {
+        "response.created": f"{epoch}:{seq - 1}",
+        "response.done": f"{epoch}:{seq}",
+    }
 
 
 def test_a_stream_may_not_be_held_back(web: httpx.Client) -> None:

@@ -24,7 +24,7 @@ BEGIN: Final = "sessions_app/turn/start.py"
 END: Final = ["sessions_app/response/end/signature.py", "sessions_app/response/end/finish.py"]
 
 
-def modules_of(hops: list[str]) -> list[str]:
+def modules_in(hops: list[str]) -> list[str]:
     """Return the modules that waited, and print the lines that waited."""
     print(len(hops), *hops, sep="\n  ")  # noqa: T201 the figure that the test is for
     return [hop.partition(":")[0] for hop in hops]
@@ -58,13 +58,13 @@ def test_a_private_turn_waits_for_its_beginning_and_its_end(dial: Dial, alice: P
     client.answer("Hello")
     with recorded() as hops:
         client.answer("Hello again")
-    assert modules_of(hops) == [BEGIN, *END]
+    assert modules_in(hops) == [BEGIN, *END]
 
 
 def test_a_shared_turn_also_waits_for_its_facts(shared: UampClient) -> None:
     with recorded() as hops:
         shared.answer("@echo Hello again")
-    assert modules_of(hops) == [FACTS, BEGIN, *END]
+    assert modules_in(hops) == [FACTS, BEGIN, *END]
 
 
 def test_a_turn_reads_what_is_not_cached_with_its_facts(
@@ -76,7 +76,7 @@ def test_a_turn_reads_what_is_not_cached_with_its_facts(
     Agent.objects.get(name="echo").save()
     with recorded() as hops:
         shared.answer("@echo Hello again")
-    assert modules_of(hops) == [FACTS, BEGIN, *END]
+    assert modules_in(hops) == [FACTS, BEGIN, *END]
 
 
 def test_a_turn_that_may_be_queued_reads_first_whether_the_chat_is_busy(
@@ -86,7 +86,7 @@ def test_a_turn_that_may_be_queued_reads_first_whether_the_chat_is_busy(
         shared.send("input.text", text="@echo Hello again")
         shared.send("response.create", queue=True)
         shared.until("response.done")
-    assert modules_of(hops) == [FACTS, FACTS, BEGIN, *END]
+    assert modules_in(hops) == [FACTS, FACTS, BEGIN, *END]
 
 
 def test_a_reply_in_a_thread_waits_for_its_facts_once(shared: UampClient, chat: Chat) -> None:
@@ -95,7 +95,7 @@ def test_a_reply_in_a_thread_waits_for_its_facts_once(shared: UampClient, chat: 
         shared.answer("@echo Hello again", thread=root, reply_to=answer)
     # The replies before it are read once it has its place in the log.
     first_modules = [FACTS, BEGIN, "sessions_app/turn/threads.py"]
-    assert modules_of(hops)[:3] == first_modules
+    assert modules_in(hops)[:3] == first_modules
 
 
 def test_a_message_that_no_agent_answers_reads_no_history(
@@ -107,7 +107,7 @@ def test_a_message_that_no_agent_answers_reads_no_history(
         shared.ask("Only for people")
         shared.until("message.created")
         shared.settle()
-    assert modules_of(hops) == [FACTS, BEGIN]
+    assert modules_in(hops) == [FACTS, BEGIN]
 
 
 def read_by(person: Person, dial: Dial, chat: Chat) -> None:

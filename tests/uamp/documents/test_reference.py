@@ -105,8 +105,9 @@ def test_the_reference_says_what_is_required_and_what_is_always_sent() -> None:
         in (pages["types.md"])
     )
     assert "| `image` | string or [MediaUrl](#mediaurl) | yes |" in pages["types.md"]
-    assert "| `agents` | list of at most 50 strings, each of at most 128 characters |" in (
-        pages["events.md"]
+    assert (
+        "| `agents` | list of at most 50 strings, each of at most 128 characters |"
+        in (pages["events.md"])
     )
     assert "| `voices` | list of strings | no |" in pages["types.md"]
     assert "| `logit_bias` | object of at most 300 entries | no |" in pages["types.md"]

@@ -239,14 +239,14 @@ def test_files_of_a_bucket_are_backed_up_and_restored_to_a_bucket_or_a_disk(tmp_
     with s3_server() as endpoint:
         source, target = make_bucket(endpoint), make_bucket(endpoint)
         source.client.put_object(Bucket=source.name, Key=name, Body=data)
-        migrated = manage("migrate", "-v", "0", data_dir=first, url="", **source.variables)
+        migrated = manage("migrate", "-v", "0", data_dir=first, url="", **source.environment)
         assert migrated.returncode == 0, migrated.stderr
-        done = manage("backup", str(file), data_dir=first, url="", **source.variables)
+        done = manage("backup", str(file), data_dir=first, url="", **source.environment)
         assert done.returncode == 0, done.stderr
 
-        refused = manage("restore", str(file), data_dir=second, url="", **source.variables)
+        refused = manage("restore", str(file), data_dir=second, url="", **source.environment)
         assert (refused.returncode, "has objects" in refused.stderr) == (1, True)
-        restored = manage("restore", str(file), data_dir=second, url="", **target.variables)
+        restored = manage("restore", str(file), data_dir=second, url="", **target.environment)
         assert restored.returncode == 0, restored.stderr
         assert target.objects() == {name: data}
         assert not (second / "content").exists()

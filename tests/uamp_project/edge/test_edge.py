@@ -323,18 +323,18 @@ def test_a_client_that_sends_too_many_frames_is_let_go(product: Product, flood: 
 
 
 def test_messages_in_parts_and_some_pings_are_taken(product: Product) -> None:
-    with upgraded(product, "alice") as raw, raw.makefile("rb") as come:
+    with upgraded(product, "alice") as raw, raw.makefile("rb") as reader:
         for _ in range(3):
             text = json.dumps(new_event("ping")).encode().ljust(250 * KIB)
             raw.sendall(piece(text[:KIB], 1))
             for start in range(KIB, 250 * KIB, KIB):
                 raw.sendall(piece(text[start : start + KIB]))
             raw.sendall(piece(b"", PING, is_last=True) * 50)
-            assert come.read(100) == b"\x8a\x00" * 50
+            assert reader.read(100) == b"\x8a\x00" * 50
             raw.sendall(piece(b"", is_last=True))
-            head = come.read(2)
-            size = head[1] if head[1] < 126 else struct.unpack(">H", come.read(2))[0]
-            assert b'"pong"' in come.read(size)
+            head = reader.read(2)
+            size = head[1] if head[1] < 126 else struct.unpack(">H", reader.read(2))[0]
+            assert b'"pong"' in reader.read(size)
 
 
 # --- HEAD ---
