@@ -339,7 +339,7 @@ def test_a_wait_without_a_limit_is_refused(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ACCEPTED)
-def test_a_wait_with_a_limit_and_what_is_no_wait_are_accepted(text: str) -> None:
+def test_bounded_waits_and_calls_that_do_not_wait_are_accepted(text: str) -> None:
     assert waits_of(text) == []
 
 

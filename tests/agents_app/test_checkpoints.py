@@ -70,7 +70,7 @@ def test_only_the_last_checkpoint_is_kept_until_it_is_deleted() -> None:
         {"output": {}},
     ],
 )
-def test_a_checkpoint_that_cannot_be_read_is_said_to_be_so(change: dict[str, Any]) -> None:
+def test_an_unreadable_checkpoint_is_reported(change: dict[str, Any]) -> None:
     saved()
     row = Checkpoint.objects.get()
     for name, value in change.items():

@@ -81,7 +81,7 @@ def test_the_oldest_row_is_found_by_searching_further_back(root: Client) -> None
     assert "Newest rows" in last
 
 
-def test_the_oldest_window_says_that_there_is_no_more(root: Client) -> None:
+def test_the_oldest_window_is_marked_as_the_last(root: Client) -> None:
     chat_with("user", "tool")
 
     page = root.get(f"{MESSAGES}?role=tool").content.decode()
@@ -177,7 +177,7 @@ def test_pages_stay_in_a_window_and_filters_begin_anew(
 
 
 @pytest.mark.parametrize("before", ["", "x", "1~", "~", "99999-01-01~msg_1", "%C3%28", "1~2~3"])
-def test_a_place_that_is_none_is_refused(before: str, root: Client) -> None:
+def test_an_invalid_place_is_refused(before: str, root: Client) -> None:
     answer = root.get(f"{MESSAGES}?role=user&before={before}")
     assert (answer.status_code, answer.headers["Location"]) == (302, f"{MESSAGES}?e=1")
 

@@ -83,7 +83,7 @@ def test_an_ask_is_answered_after_the_client_has_sent_all(stub: Any, peer: Forei
     verify_signature(answer.digests(), answer.sig, sender=ECHO, keys=own_keys(ECHO))
 
 
-def test_a_stream_stops_at_its_window_and_goes_on_in_another_call(
+def test_a_stream_stops_at_its_window_and_resumes_in_another_call(
     stub: Any, peer: ForeignPeer
 ) -> None:
     quick_agent("talker", "echo", delay=0.02)

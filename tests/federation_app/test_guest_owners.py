@@ -93,7 +93,7 @@ def test_ownership_goes_to_the_oldest_member_here_else_the_chat_ends_for_all(
     assert not Chat.objects.filter(pk=chat.pk).exists()
 
 
-def test_a_server_that_stays_away_keeps_no_deleted_chat_for_ever(
+def test_a_deleted_chat_does_not_wait_forever_for_an_absent_server(
     peer: ForeignPeer, tell: Callable[..., tuple[int, str]], alice: Person
 ) -> None:
     chat = shared_chat(alice, agents=())

@@ -138,7 +138,7 @@ def test_what_the_home_refuses_is_undone_and_not_sent_again(
 
 
 @pytest.mark.parametrize("how", ["deactivated", "removed", "left"])
-def test_nothing_is_sent_for_one_who_may_not_act_any_more(
+def test_nothing_is_sent_for_a_person_who_may_no_longer_act(
     mirror: Chat, alice: Person, bob: Person, how: str
 ) -> None:
     row = factories.queued_turn(bob.user, factories.session(bob.user, mirror))

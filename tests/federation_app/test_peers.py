@@ -311,7 +311,7 @@ def test_the_staff_without_the_right_adds_no_peer(client: Client) -> None:
     assert client.get("/admin/federation_app/peer/add/").status_code == 403
 
 
-def test_a_peer_whose_account_is_inactive_is_none() -> None:
+def test_a_peer_with_an_inactive_account_is_not_found() -> None:
     user = User.objects.create_user("payer", is_active=False)
     with pytest.raises(EnvelopeError):
         registry.find_peer(add_peer(user=user).did)

@@ -155,7 +155,9 @@ def test_a_client_made_by_reflection_alone_asks_and_reads_the_answer(
     assert (receipt.repeated_envelope, receipt.delta_window) == (True, 64)
 
 
-def test_what_is_not_served_is_an_error_and_the_call_goes_on(channel: grpc.Channel) -> None:
+def test_a_request_for_what_is_not_served_fails_without_ending_the_call(
+    channel: grpc.Channel,
+) -> None:
     extension = ExtensionRequest(containing_type="uamp.v1.Record", extension_number=7)
     requests: list[tuple[dict[str, Any], str]] = [
         # The process has these, but they are not for strangers.
@@ -174,7 +176,7 @@ def test_what_is_not_served_is_an_error_and_the_call_goes_on(channel: grpc.Chann
     call.end()
 
 
-def test_what_is_no_request_ends_the_call(channel: grpc.Channel) -> None:
+def test_an_invalid_request_ends_the_call(channel: grpc.Channel) -> None:
     endings = {
         b"\xff" * 10: ("INVALID_ARGUMENT", "4.00"),
         # A name that is not UTF-8.

@@ -91,9 +91,7 @@ def test_a_chat_whose_entry_is_refused_waits_and_an_operator_sees_why(
 
 
 @pytest.mark.parametrize("status", [403, 404])
-def test_a_peer_that_no_longer_takes_a_chat_is_not_sent_it_any_more(
-    status: int, peer: ForeignPeer
-) -> None:
+def test_a_peer_that_refuses_a_chat_is_no_longer_sent_it(status: int, peer: ForeignPeer) -> None:
     with answering(peer, status):
         wait_until(lambda: not ChatFollower.objects.exists())
     assert Peer.objects.get(pk=peer.row.pk).problem == ""

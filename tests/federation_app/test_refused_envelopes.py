@@ -83,7 +83,9 @@ def test_a_sender_that_is_refused_behind_a_hub_does_not_block_the_others(
     assert ReceivedEnvelope.objects.count() == 2
 
 
-def test_a_server_that_is_no_peer_is_no_hub(status: Callable[..., int], peer: ForeignPeer) -> None:
+def test_a_server_that_is_not_a_peer_cannot_be_a_hub(
+    status: Callable[..., int], peer: ForeignPeer
+) -> None:
     bad = forged(peer, **{"from": UNKNOWN})
     assert [status(bad, relay=HUB) for _ in range(2)] == [401, 401]
     assert status(peer.envelope(), relay=HUB) == 429

@@ -207,7 +207,7 @@ BAD_RECORDS: dict[str, bytes | str] = {
 
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("bad", sorted(BAD_RECORDS))
-def test_what_is_no_record_of_the_protocol_ends_the_way_to_the_member(
+def test_an_invalid_record_ends_the_connection_to_the_member(
     bad: str, federated: ServerAddress, sage: ForeignServer, sender: ForeignPeer
 ) -> None:
     def send(call: Call) -> None:

@@ -112,7 +112,7 @@ def test_serve_ends_if_it_cannot_listen_for_peers(data_dir: Path) -> None:
 
 
 @pytest.mark.parametrize("address", ["https://chat.example", "127.0.0.1:", "65536", ":8443", "::1"])
-def test_an_address_for_peers_that_is_none_is_refused(address: str) -> None:
+def test_an_invalid_address_for_peers_is_refused(address: str) -> None:
     with pytest.raises(CommandError, match="is not an address for peers"):
         peers_address({"peers": address, "host": "127.0.0.1"})
 

@@ -135,7 +135,7 @@ def test_the_same_envelope_is_answered_once(federated: ServerAddress, peer: Fore
     assert rows() == before
 
 
-def test_a_reply_goes_on_with_the_conversation(federated: ServerAddress, peer: ForeignPeer) -> None:
+def test_a_reply_continues_the_conversation(federated: ServerAddress, peer: ForeignPeer) -> None:
     first = peer.envelope(content="one")
     with Records(federated.ws) as records:
         records.send(first)

@@ -300,7 +300,7 @@ def test_a_task_whose_delegated_work_needs_a_payment_requires_input_and_takes_it
     assert earned(paid) == "0.25"
 
 
-def test_a_task_whose_client_declines_to_pay_goes_on_without_the_work(
+def test_a_task_whose_client_declines_to_pay_continues_without_the_work(
     web: httpx.Client, alice: Person, paid: Agent
 ) -> None:
     rich(alice)

@@ -222,7 +222,7 @@ def test_a_limit_of_tokens_beyond_any_answer_is_the_agents_own(
 
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("limit", [0, -1, 1.5, "9", True, 2**63])
-def test_a_limit_of_tokens_that_is_none_is_refused(
+def test_an_invalid_limit_of_tokens_is_refused(
     web: httpx.Client, alice: Person, limit: Any
 ) -> None:
     for name in ("max_tokens", "max_completion_tokens"):

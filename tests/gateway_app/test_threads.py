@@ -50,7 +50,7 @@ def test_tasks_that_begin_a_context_at_once_are_all_answered(
     assert Session.objects.count() == 1
 
 
-def test_a_thread_goes_on_after_its_session_was_closed(web: httpx.Client, alice: Person) -> None:
+def test_a_thread_continues_after_its_session_was_closed(web: httpx.Client, alice: Person) -> None:
     run(web, "echo", run_input("one", thread="old"), alice)
     send(web, "echo", "one", who=alice, contextId="old")
     close_all()

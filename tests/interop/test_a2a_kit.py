@@ -84,7 +84,7 @@ def run_kit(variable: str, *arguments: str) -> None:
     assert done.returncode == 0, done.stderr[-4000:]
 
 
-def test_the_kit_of_1_0(kit_server: str, keys: list[str], settings: Settings) -> None:
+def test_the_a2a_1_0_kit_passes(kit_server: str, keys: list[str], settings: Settings) -> None:
     keys.append(person("kit").key)
     settings.A2A_CARD_PROFILE = "v1"
     run_kit("A2A_KIT_10", "--sut-host", kit_server, "--transport", "jsonrpc,http_json")

@@ -163,7 +163,7 @@ def end(near: Product, agent: str, resume: dict[str, object]) -> tuple[str, str]
         ("a2a", signal.SIGTERM),
     ],
 )
-def test_an_answer_goes_on_where_it_is(
+def test_an_answer_continues_on_its_own_server(
     near: Product, far: Product, protocol: str, number: signal.Signals
 ) -> None:
     name = f"{protocol}-{number.name}".lower().replace("_", "-")

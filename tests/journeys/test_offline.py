@@ -150,7 +150,7 @@ async def test_the_chats_can_be_installed(product: Product, chromium: Browser) -
 
 
 @pytest.mark.long
-async def test_a_page_that_is_not_kept_says_that_there_is_no_connection(
+async def test_a_page_that_is_not_kept_reports_the_lost_connection(
     product: Product, chromium: Browser
 ) -> None:
     async with a_device(chromium, product) as device:

@@ -249,7 +249,7 @@ async def test_a_tool_that_was_stopped_is_not_said_to_be_done(
 
 
 @pytest.mark.long
-async def test_the_focus_goes_where_the_work_goes_on(product: Product, chromium: Browser) -> None:
+async def test_the_focus_moves_to_the_next_thing_to_do(product: Product, chromium: Browser) -> None:
     async with browser(chromium) as running:
         page = await sign_in(await running.new_context(), product, "alice")
         # A chat that has been chosen is ready to write in.

@@ -110,7 +110,7 @@ def check_one_end_each(cluster: Cluster, boss: str) -> None:
 
 
 @pytest.mark.parametrize("victim", ["server1", "worker"])
-def test_work_goes_on_when_a_process_dies(cluster: Cluster, tmp_path: Path, victim: str) -> None:
+def test_work_continues_when_a_process_dies(cluster: Cluster, tmp_path: Path, victim: str) -> None:
     journal = tmp_path / "journal"
     chat_id = cluster.product.chat_id
     with cluster.socket(0, "alice") as watcher:

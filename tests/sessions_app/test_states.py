@@ -268,7 +268,7 @@ def test_a_response_that_is_given_back_is_queued_until_another_process_takes_it(
 
 
 @pytest.mark.django_db
-def test_a_process_that_lost_a_response_cannot_say_that_it_goes_on() -> None:
+def test_a_process_that_lost_a_response_cannot_continue_it() -> None:
     chat = factories.chat(factories.user())
     response = factories.response(factories.agent(), chat, status="waiting", fence=2)
     with pytest.raises(transitions.TransitionRefused):

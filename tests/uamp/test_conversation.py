@@ -199,7 +199,7 @@ def test_a_stateless_turn_is_the_last_user_message_of_its_history() -> None:
     assert _assemble(messages=history) == Assembled(message=_user("go"), context=[before])
 
 
-def test_a_stateless_turn_may_go_on_from_a_tool() -> None:
+def test_a_stateless_turn_may_continue_from_a_tool() -> None:
     history = (Message(role="tool", tool_call_id="c", content="1"),)
     assert _assemble(messages=history) == Assembled(message=None, context=list(history))
 

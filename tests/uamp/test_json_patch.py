@@ -162,7 +162,7 @@ def test_a_place_within_an_array_is_changed(
 
 
 @pytest.mark.parametrize("path", ["/a/b", "/items/2", "/items/01", "/items/x", "/items/0/b"])
-def test_nothing_is_added_where_there_is_no_room(path: str) -> None:
+def test_an_addition_needs_an_existing_place(path: str) -> None:
     operation = {"op": "add", "path": path, "value": 1}
 
     with pytest.raises(PatchError, match="nothing can be added"):

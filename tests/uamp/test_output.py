@@ -348,7 +348,7 @@ def test_the_events_of_an_output_make_it_up_again() -> None:
     assert builder.text == "Let me look.It is ☀."
 
 
-def test_calls_to_the_client_are_no_part_of_the_events_of_an_output() -> None:
+def test_calls_to_the_client_are_left_out_of_the_events_of_an_output() -> None:
     output: list[uamp.ContentItem] = [
         _called("c1", "search", "{}"),
         ToolResultContent(tool_result=ToolResultData(call_id="c1", result="1")),

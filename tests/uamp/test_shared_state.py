@@ -37,7 +37,7 @@ def test_a_change_has_the_patch_that_leads_there() -> None:
         StateChange(patch=[{"op": "replace", "path": "/a", "value": 1}], version=3),
     ],
 )
-def test_a_change_to_what_the_state_is_already_is_none(change: StateChange) -> None:
+def test_a_change_without_an_effect_is_not_a_change(change: StateChange) -> None:
     assert change_state(BEFORE, change) is None
 
 

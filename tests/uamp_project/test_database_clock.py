@@ -47,7 +47,7 @@ def test_a_difference_is_reported_with_its_direction(
     ("times", "expected"),
     [((10, 12, 20), 0), ((10, 7, 20), 3), ((10, 25, 20), -5), ((10, 10, 10), 0)],
 )
-def test_the_time_of_the_question_is_no_difference(
+def test_the_time_of_the_query_does_not_count_as_a_difference(
     times: tuple[float, float, float], expected: float
 ) -> None:
     assert database_clock._difference(*times) == expected

@@ -348,7 +348,7 @@ def test_an_administrator_connects_another_model(
     assert AuditRecord.objects.filter(object_id=agent.pk, action="row.changed").count() == 2
 
 
-def test_the_assistant_is_made_where_there_is_none() -> None:
+def test_the_assistant_is_created_if_it_is_missing() -> None:
     assert signed_in().post("/connect-model", {"model": "later"}).status_code == 302
     assert Agent.objects.get().name == "assistant"
 

@@ -214,7 +214,7 @@ async def test_a_new_input_answers_interrupted_calls_with_errors() -> None:
     assert message_lines(result.turn.messages) == message_lines(result.state.messages[2:])
 
 
-async def test_without_an_input_open_calls_are_run_and_the_run_goes_on() -> None:
+async def test_without_an_input_open_calls_are_run_and_the_run_continues() -> None:
     bot = agent(model=model(call("t"), "fine"), tools=[tool("t")], execution=loop(max_iterations=0))
     stopped = (await bot.generate("go", START)).state
     stream = agent(model=model("fine"), tools=[tool("t")]).stream(None, stopped)
@@ -259,7 +259,7 @@ async def test_a_message_is_used_as_it_is() -> None:
     assert result.state.messages[0] is message
 
 
-async def test_the_call_of_a_tool_error_goes_on() -> None:
+async def test_the_loop_continues_after_a_tool_error() -> None:
     def broken(_arguments: object) -> None:
         raise ValueError("no such file")
 

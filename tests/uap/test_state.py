@@ -125,7 +125,7 @@ def nested(levels: int) -> dict[str, Any]:
     [object(), {1: 2}, [b"bytes"], math.nan, [math.inf], "\ud83d", {"\ud83d": 1}, nested(2000)],
     ids=["object", "key", "bytes", "nan", "inf", "half", "half_key", "deep"],
 )
-def test_metadata_that_is_no_json_is_refused_at_once(value: Any) -> None:
+def test_metadata_outside_json_is_refused_at_once(value: Any) -> None:
     """UAP §14.2 MUST: the state is fully serialisable."""
     with pytest.raises(TypeError, match="etadata"):
         AgentState.initial().with_metadata("k", value)
@@ -256,14 +256,14 @@ def test_json_without_the_optional_members_makes_a_whole_state() -> None:
         ({"subagentTraces": [{}]}, r"\$.subagentTraces"),
     ],
 )
-def test_json_that_is_no_state_is_refused(change: dict[str, Any], message: str) -> None:
+def test_json_of_an_invalid_state_is_refused(change: dict[str, Any], message: str) -> None:
     """UAP §15.3 MUST: deserialization validates the structure."""
     with pytest.raises(InvalidState, match=message):
         AgentState.from_json({**AgentState.initial().to_json(), **change})
 
 
 @pytest.mark.parametrize("value", [[], "text", None, {}])
-def test_what_is_no_object_is_refused(value: Any) -> None:
+def test_a_value_that_is_not_a_state_object_is_refused(value: Any) -> None:
     """UAP §15.3 MUST: deserialization validates the structure."""
     with pytest.raises(InvalidState):
         AgentState.from_json(value)

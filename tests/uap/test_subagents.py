@@ -328,7 +328,7 @@ async def test_stop_conditions_of_the_parent_are_not_those_of_the_sub_agent() ->
     assert result.state.subagent_traces[0].result == "in main.py"
 
 
-async def test_results_that_are_no_text_are_traced_as_json() -> None:
+async def test_results_that_are_not_text_are_traced_as_json() -> None:
     inner = agent(model=model(call("t"), "x"), tools=[tool("t", lambda _: {"n": 1})])
     result = await parent(explorer_tool(inner)).generate("go", START)
 

@@ -159,7 +159,7 @@ def no_nodes(shape: dict[str, Any]) -> None:
         no_nodes,
     ],
 )
-def test_json_that_is_no_tree_is_refused(spoil: Any) -> None:
+def test_json_of_an_invalid_tree_is_refused(spoil: Any) -> None:
     """UAP §15.3 MUST: deserialization validates the structure."""
     shape = grown().to_json()
     spoil(shape)

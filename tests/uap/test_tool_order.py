@@ -116,6 +116,6 @@ def test_a_tool_that_depends_on_no_tool_is_refused(depends_on: list[str], messag
     assert raised.value.code is ErrorCode.INVALID_REQUEST
 
 
-def test_one_name_is_no_sequence_of_names() -> None:
+def test_a_single_name_is_not_a_sequence_of_names() -> None:
     with pytest.raises(TypeError, match=r"\['search'\]"):
         tool("read", depends_on="search")

@@ -119,7 +119,7 @@ def test_thoughts_of_others_are_not_sent() -> None:
     ]
 
 
-def test_a_layout_that_does_not_fit_any_more_loses_no_words() -> None:
+def test_an_outdated_layout_loses_no_words() -> None:
     layout = [
         {"type": "thinking", "signature": "s"},
         {"type": "text"},

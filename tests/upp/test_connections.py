@@ -181,7 +181,7 @@ async def test_the_credentials_of_an_address_are_sent() -> None:
 @pytest.mark.parametrize(
     "url", ["ftp://model.test/v1", "/v1", "http://", "http://[::1/v1", "http://model.test:port/v1"]
 )
-async def test_what_is_no_address_is_a_network_error(url: str) -> None:
+async def test_an_invalid_address_is_a_network_error(url: str) -> None:
     error = await failure(url)
     assert error.code == ErrorCode.NETWORK_ERROR
     assert error.message.endswith("failed: InvalidURL")

@@ -269,7 +269,7 @@ async def test_reasons_to_stop_have_common_names(vendor_reason: str, reason: str
         ),
     ],
 )
-async def test_what_is_no_answer_is_an_error(
+async def test_a_reply_without_an_answer_is_an_error(
     piece: dict[str, Any], code: str, message: str
 ) -> None:
     async def answer(exchange: Exchange) -> None:

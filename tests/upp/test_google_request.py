@@ -116,7 +116,7 @@ def test_roles_alternate_and_results_find_the_names_of_their_calls() -> None:
     ]
 
 
-def test_a_layout_that_does_not_fit_any_more_loses_no_words() -> None:
+def test_an_outdated_layout_loses_no_words() -> None:
     kinds = ("text", "text", "call", "call", "something_new")
     layout = [{"type": kind} for kind in kinds]
     changed = AssistantMessage(

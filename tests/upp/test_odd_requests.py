@@ -42,7 +42,7 @@ def test_what_no_provider_kept_is_passed_over(of: str, metadata: Any) -> None:
 
 
 @pytest.mark.parametrize("of", BODIES)
-def test_a_parameter_of_nothing_is_no_parameter(of: str) -> None:
+def test_a_parameter_of_none_is_ignored(of: str) -> None:
     params = {"tools": None, "stream_options": None, "generationConfig": None, "thinking": None}
     question = UserMessage(content=(TextBlock(text="hi"),))
     request = LLMRequest(messages=(question,), params=params, structure={"type": "object"})

@@ -110,7 +110,7 @@ async def test_a_provider_plays_scripts_by_name() -> None:
     assert caught.value.code == ErrorCode.MODEL_NOT_FOUND
 
 
-async def test_an_iterator_that_is_no_generator_is_a_script_too() -> None:
+async def test_any_async_iterator_can_be_a_script() -> None:
     class Once:
         def __init__(self) -> None:
             self.steps: list[Step] = [Text("once")]

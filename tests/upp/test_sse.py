@@ -42,7 +42,7 @@ def test_an_event_without_an_end_is_refused(monkeypatch: pytest.MonkeyPatch, pie
         reader.feed(piece)
 
 
-def test_an_event_that_is_too_long_is_refused_also_in_one_piece(
+def test_an_oversized_event_is_refused_even_in_one_piece(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(sse, "MAX_EVENT_BYTES", 33)

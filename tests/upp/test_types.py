@@ -165,7 +165,7 @@ def test_results_of_a_round_are_joined_in_the_order_of_its_calls() -> None:
         ("[" * 5000, {}, "[" * 5000),
     ],
 )
-def test_arguments_that_are_no_object_are_kept_as_malformed(
+def test_arguments_that_are_not_an_object_are_kept_as_malformed(
     text: str, arguments: dict[str, int], malformed: str | None
 ) -> None:
     call = parse_call("c", "t", text)

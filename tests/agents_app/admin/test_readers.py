@@ -149,7 +149,7 @@ def test_a_key_is_not_sent_as_a_capability_token(admin_client: Client) -> None:
     assert key_for(agent.secret, place) == "a.token"
 
 
-def test_prices_that_are_only_written_otherwise_are_no_change(developer: Client) -> None:
+def test_reformatted_prices_are_not_a_change(developer: Client) -> None:
     prices = {"per_answer": "0.10", "output_per_1k": "0", "tools": {}, "unfinished": "whole"}
     agent = Agent.objects.create(
         name="helper", owner=factories.user("eve"), options={"script": "echo"}, pricing=prices

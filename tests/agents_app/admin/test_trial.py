@@ -115,7 +115,7 @@ def test_an_agent_that_is_switched_off_can_be_tried(admin_client: Client) -> Non
 
 
 @pytest.mark.parametrize("prompt", ["", " ", "x" * 32_001])
-def test_a_prompt_that_is_none_is_refused(admin_client: Client, prompt: str) -> None:
+def test_an_invalid_prompt_is_refused(admin_client: Client, prompt: str) -> None:
     response = admin_client.post(address(quick_agent("parrot", "echo")), {"prompt": prompt})
     assert response.context["trial"] is None
     assert response.context["form"].errors["prompt"]

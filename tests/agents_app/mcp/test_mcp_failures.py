@@ -73,14 +73,14 @@ def test_a_program_that_the_setting_does_not_list_is_not_started(
     assert lines(journal) == []
 
 
-def test_a_program_that_is_not_there_is_said_to_be_so(journal: Path) -> None:
+def test_a_missing_program_is_reported(journal: Path) -> None:
     source = mcp_sources.program(journal, command="/nowhere/absent")
     assert failure(source) == "The program of demo cannot be started: No such file or directory."
     source = mcp_sources.program(journal, command=__file__, name="other")
     assert failure(source) == "The program of other cannot be started: Permission denied."
 
 
-def test_a_program_that_ends_at_once_is_said_to_have_ended(journal: Path) -> None:
+def test_a_program_that_exits_at_once_is_reported(journal: Path) -> None:
     reported = failure(mcp_sources.program(journal, way="dead"))
     assert reported == "The program of demo ended (status 4)."
 
@@ -133,7 +133,7 @@ def test_a_line_without_an_end_is_not_kept(journal: Path, settings: Settings) ->
     assert reported == "The answer of demo has more than 1000000 bytes and was not read."
 
 
-def test_json_that_is_broken_is_no_answer(journal: Path) -> None:
+def test_malformed_json_is_not_taken_as_an_answer(journal: Path) -> None:
     reported = failed_call(journal, "malformed", seconds=1)
     assert reported == (
         "demo took longer than 1 seconds and was stopped. It wrote output that is not JSON-RPC."
@@ -142,7 +142,7 @@ def test_json_that_is_broken_is_no_answer(journal: Path) -> None:
     assert "cancelled" in lines(journal)
 
 
-def test_an_answer_that_the_protocol_does_not_allow_is_said_to_be_so(journal: Path) -> None:
+def test_a_protocol_violation_is_reported(journal: Path) -> None:
     assert failed_call(journal, "odd") == "demo sent an answer that violates the protocol."
 
 
@@ -195,7 +195,7 @@ def test_a_server_that_is_not_there_cannot_be_reached(web: WebServer, settings: 
 
 
 @pytest.mark.parametrize("status", [401, 403])
-def test_a_server_that_wants_other_credentials_is_said_to(
+def test_rejected_credentials_are_reported(
     web: WebServer, status: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MCP_KEY", SECRET)
@@ -205,17 +205,17 @@ def test_a_server_that_wants_other_credentials_is_said_to(
     assert web.asked[0][1]["Authorization"] == f"Bearer {SECRET}"
 
 
-def test_a_server_that_breaks_is_said_to(web: WebServer) -> None:
+def test_a_server_error_is_reported(web: WebServer) -> None:
     reported = failure(mcp_sources.address(web.page("/mcp", "oh", status=500)))
     assert reported == "web answered with an error (status 500): Server returned an error response"
 
 
-def test_a_web_page_is_no_mcp_server(web: WebServer) -> None:
+def test_a_web_page_is_not_an_mcp_server(web: WebServer) -> None:
     reported = failure(mcp_sources.address(web.page("/mcp", "<html>")))
     assert reported.startswith("web answered with an error: Unexpected content type")
 
 
-def test_json_that_is_broken_is_no_answer_over_http_either(web: WebServer) -> None:
+def test_malformed_json_over_http_is_reported(web: WebServer) -> None:
     url = web.page("/mcp", '{"jsonrpc": "2.0", "resu', "application/json")
     assert failure(mcp_sources.address(url)).startswith("web answered with an error: Failed to")
 

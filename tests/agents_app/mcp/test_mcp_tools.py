@@ -256,7 +256,7 @@ def test_arguments_that_do_not_fit_are_answered_and_the_tool_is_not_begun(
 
 
 @pytest.mark.any_database
-def test_a_schema_that_is_none_is_said_to_be_so(journal: Path) -> None:
+def test_an_invalid_schema_is_reported(journal: Path) -> None:
     assert refresh(mcp_sources.program(journal, way="no_schema"))
     with pytest.raises(ToolError, match="demo lists 'work' with an invalid schema"):
         call("demo__work", a=1)
@@ -274,7 +274,7 @@ def test_a_schema_never_makes_this_server_fetch_anything(journal: Path) -> None:
 
 
 @pytest.mark.any_database
-def test_a_tool_that_went_away_is_said_to_be_gone(journal: Path) -> None:
+def test_a_removed_tool_is_reported(journal: Path) -> None:
     assert refresh(mcp_sources.program(journal, way="gone"))
     outcome = call("demo__work")
     assert outcome == ToolOutcome(
@@ -340,7 +340,7 @@ def test_a_call_that_takes_too_long_is_cancelled_at_its_server(
 
 
 @pytest.mark.any_database
-def test_a_silent_call_still_reports_that_it_goes_on(demo: ToolSource) -> None:
+def test_a_silent_call_still_reports_progress(demo: ToolSource) -> None:
     context = Context()
     call("demo__slow", context, steps=1, pause=2.2)
     assert len(context.reported) >= 2
@@ -365,7 +365,7 @@ def test_an_environment_variable_is_read_when_the_source_is_used(
 
 
 @pytest.mark.any_database
-def test_a_row_is_no_way_to_the_secrets_of_this_server(journal: Path) -> None:
+def test_a_row_cannot_read_the_secrets_of_this_server(journal: Path) -> None:
     source = mcp_sources.program(journal, env={"TOKEN": "${SECRET_KEY}"})
     assert not refresh(source)
     assert source.error == "${SECRET_KEY} is not open to sources: names begin with MCP_."

@@ -294,7 +294,7 @@ def test_a_resolver_that_is_silent_is_left_behind(monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.parametrize("host", ["x" * 64 + ".example", "no such name", "a..b"])
-def test_a_name_that_is_none_is_not_found(host: str) -> None:
+def test_an_invalid_host_name_is_not_found(host: str) -> None:
     with pytest.raises(Unreachable) as caught:
         look_up(host, 443, 5)
     assert "was not found" in caught.value.reason

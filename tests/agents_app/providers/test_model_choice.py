@@ -157,7 +157,7 @@ def test_a_list_without_a_model_is_said_in_words_for_an_operator(
 
 
 @pytest.mark.parametrize("address", ["http://127.0.0.1:{port}/v1", "no address", "http://[::"])
-def test_a_server_that_is_away_is_said(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unreachable_server_is_reported(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_BASE_URL", address.format(port=services.free_port()))
     with pytest.raises(NoModelError, match="did not answer"):
         choose_model()

@@ -104,7 +104,7 @@ async def test_echo_leaves_its_own_mention_out(text: str, echoed: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["echo", "slow", "thinker", "guide", "tool-user", "report"])
-async def test_an_interrupted_answer_goes_on_where_it_was(name: str) -> None:
+async def test_an_interrupted_answer_resumes_where_it_left_off(name: str) -> None:
     full_text = text_of(await play(name))
     beginning = full_text[: len(full_text) // 2]
     beginning = beginning[: beginning.rindex(" ")] if name == "slow" else beginning
@@ -316,7 +316,7 @@ async def test_the_guide_answers_a_german_question_in_german(question: str, exce
     assert mentioned_names(answer, DEMO_AGENTS) == set()
 
 
-async def test_an_interrupted_german_answer_of_the_guide_goes_on_in_german() -> None:
+async def test_an_interrupted_german_answer_of_the_guide_resumes_in_german() -> None:
     full_text = text_of(await play("guide", "Was kannst du?"))
     beginning = (TextContent(text=full_text[:100]),)
     assert (

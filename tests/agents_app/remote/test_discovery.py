@@ -80,7 +80,7 @@ def test_a_card_and_a_list_of_models_are_read() -> None:
         {"supportedInterfaces": [7, {"protocolBinding": "JSONRPC", "url": None}]},
     ],
 )
-def test_what_is_no_card_is_no_agent(card: Any) -> None:
+def test_an_invalid_card_is_not_an_agent(card: Any) -> None:
     with (
         serving(LocalServer(pages({"/.well-known/agent-card.json": card}))) as other,
         pytest.raises(Unreachable),
@@ -88,7 +88,7 @@ def test_what_is_no_card_is_no_agent(card: Any) -> None:
         discover(other.origin)
 
 
-def test_json_too_deep_to_store_is_no_agent() -> None:
+def test_json_too_deep_to_store_is_not_an_agent() -> None:
     deep = b'{"object":"agent","url":"http://a.example","pricing":{"a":' + b"[" * 900 + b"]" * 900
     with (
         serving(LocalServer(pages({"/agents/n": deep + b"}}"}))) as other,

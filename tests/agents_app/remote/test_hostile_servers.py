@@ -165,7 +165,7 @@ async def test_an_expired_certificate_ends_a_socket_before_its_handshake(
     assert not wire.exchanges
 
 
-async def test_events_of_another_response_are_no_part_of_the_answer() -> None:
+async def test_events_of_another_response_are_kept_out_of_the_answer() -> None:
     created, *pieces = ANSWERS["uamp_http"]
     foreign = {**UAMP_DONE, "response_id": "r8"}
     events = [created, uamp_piece("forged", "r8"), foreign, *pieces]

@@ -205,7 +205,9 @@ async def test_arguments_of_a_call_may_come_in_chunks() -> None:
         ("provider_error", 1),
     ],
 )
-async def test_what_the_asker_causes_is_no_failure_of_an_agent(code: str, failures: int) -> None:
+async def test_errors_that_the_asker_causes_are_not_failures_of_the_agent(
+    code: str, failures: int
+) -> None:
     failed = {"type": "response.error", "response_id": "r9", "error": {"code": code, "message": ""}}
     _, error, _ = await outcome_of("uamp_http", [*UAMP_BEGIN, failed])
     assert error is not None

@@ -253,7 +253,9 @@ def test_a_plan_whose_steps_wait_for_each_other_is_refused(
 
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("arguments", ['{"how": ', "[]", '"x"', "NaN", '{"how": 7}', "{" * 5000])
-def test_malformed_arguments_are_answered_and_the_model_goes_on(dial: Dial, arguments: str) -> None:
+def test_malformed_arguments_are_answered_and_the_model_continues(
+    dial: Dial, arguments: str
+) -> None:
     with provider(calls_once("misbehave", arguments)) as wire:
         model_agent(wire.url, "misbehave")
         text = output_text(done(asking(dial)))
@@ -262,7 +264,7 @@ def test_malformed_arguments_are_answered_and_the_model_goes_on(dial: Dial, argu
     assert "well" not in text
 
 
-def test_a_tool_that_does_not_exist_is_answered_and_the_model_goes_on(dial: Dial) -> None:
+def test_a_call_of_an_unknown_tool_is_answered_and_the_model_continues(dial: Dial) -> None:
     with provider(calls_once("teleport")) as wire:
         model_agent(wire.url, "misbehave")
         assert "teleport" in output_text(done(asking(dial)))

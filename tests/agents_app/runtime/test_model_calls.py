@@ -138,7 +138,7 @@ def test_calls_of_one_answer_that_share_an_id_are_each_run(dial: Dial, name: str
         ({"name": "count", "arguments": '{"text": "\0"}'}, "not a JSON object"),
     ],
 )
-def test_a_call_of_something_else_is_shown_and_the_model_goes_on(
+def test_an_impossible_call_is_shown_and_the_model_continues(
     dial: Dial, call: dict[str, str], excerpt: str
 ) -> None:
     with provider(calls(call)) as wire:

@@ -149,7 +149,7 @@ async def test_a_checkpoint_that_is_not_saved_does_not_end_the_run(
     assert "a checkpoint was not saved" in caplog.text
 
 
-async def test_a_run_goes_on_from_its_checkpoint(play: Callable[..., AgentSpec]) -> None:
+async def test_a_run_resumes_from_its_checkpoint(play: Callable[..., AgentSpec]) -> None:
     saver = CheckpointSaver()
     await run(play(CALL, [Text("lost")]), request(), saver)
     (checkpoint,) = saver.checkpoints
@@ -169,7 +169,7 @@ async def test_a_run_goes_on_from_its_checkpoint(play: Callable[..., AgentSpec])
     ]
 
 
-async def test_a_run_that_waited_goes_on_from_its_checkpoint_and_its_new_call(
+async def test_a_run_that_waited_resumes_from_its_checkpoint_and_its_new_call(
     play: Callable[..., AgentSpec],
 ) -> None:
     saver = CheckpointSaver()
@@ -299,7 +299,7 @@ async def test_a_plan_is_shown_as_thinking_and_its_steps_as_progress(
         (2, [[Text("Blue.")]], "\n\nBlue."),
     ],
 )
-async def test_a_plan_goes_on_where_it_was(
+async def test_a_plan_resumes_where_it_left_off(
     play: Callable[..., AgentSpec], at: int, left: list[list[Step]], text: str
 ) -> None:
     saver = CheckpointSaver()
@@ -317,7 +317,7 @@ async def test_a_plan_goes_on_where_it_was(
     assert [later.step for later in after.checkpoints] == list(range(at + 2, 4))
 
 
-async def test_a_model_that_plans_for_ever_is_stopped(play: Callable[..., AgentSpec]) -> None:
+async def test_endless_replanning_is_stopped(play: Callable[..., AgentSpec]) -> None:
     turns: list[list[Step]] = []
     error = UPPError("away", code=ErrorCode.PROVIDER_ERROR)
     for _ in range(20):

@@ -231,7 +231,7 @@ async def test_a_filtered_answer_is_reported_as_that() -> None:
 @pytest.mark.parametrize(
     "schema", [{"type": "wizard"}, {"$ref": "https://example.com/s.json"}, {"type": "x", "$ref": 5}]
 )
-async def test_what_is_no_schema_is_refused_before_a_model_is_asked(schema: dict[str, Any]) -> None:
+async def test_an_invalid_schema_is_refused_before_a_model_is_asked(schema: dict[str, Any]) -> None:
     form = ResponseFormat(type="json_schema", json_schema=JsonSchemaFormat(name="n", schema=schema))
     vendor = Vendor(GOOD)
     run = await run_of(vendor, form)
@@ -267,7 +267,7 @@ BOMBS = [
 
 @pytest.mark.long
 @pytest.mark.parametrize(("schema", "answer"), BOMBS)
-async def test_schemas_that_take_for_ever_are_stopped_and_others_are_answered_meanwhile(
+async def test_endless_schema_checks_are_stopped_and_do_not_delay_others(
     schema: dict[str, Any], answer: str
 ) -> None:
     bomb_schema = JsonSchemaFormat(name="n", schema=schema)
@@ -333,7 +333,7 @@ async def test_a_script_is_held_to_a_schema_and_not_asked_again(
     assert (prose.error.code, prose.text) == ("invalid_output", PROSE)
 
 
-async def test_a_run_that_stops_for_calls_is_no_answer_yet(
+async def test_a_run_that_stops_for_calls_is_not_checked_as_an_answer(
     script: Callable[..., AgentSpec],
 ) -> None:
     run = await played(script(Call(name="nothing", arguments={}), Stop("tool_use")), STRICT)

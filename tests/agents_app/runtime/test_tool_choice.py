@@ -76,7 +76,7 @@ async def test_a_demand_is_sent_under_the_vendors_name() -> None:
     assert (await model_request(asking())).params == {"tool_choice": {"type": "any"}}
 
 
-async def test_a_run_that_goes_on_after_a_call_demands_no_other() -> None:
+async def test_a_run_resumed_after_a_call_does_not_require_another() -> None:
     assert (await model_request(asking(resume=(CALL,)))).params == {}
 
 

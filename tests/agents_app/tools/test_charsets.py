@@ -39,7 +39,7 @@ def test_what_says_the_encoding_decides(data: bytes, charset: str | None, text: 
         *("hex", "zlib", "idna", "punycode", "undefined", "unicode_escape", "utf-7", "rot13"),
     ],
 )
-def test_an_encoding_that_the_web_has_not_is_none(charset: str) -> None:
+def test_an_encoding_unknown_to_the_web_is_ignored(charset: str) -> None:
     assert decode("é\\x".encode(), charset) == "é\\x"
 
 

@@ -151,7 +151,7 @@ def test_what_is_reported_of_a_column_is_short_however_long_its_name_is() -> Non
         (b"a\n" + b"x" * 140_000, "cannot be read"),
     ],
 )
-def test_a_file_that_is_no_table_says_what_to_do(data: bytes, reason: str) -> None:
+def test_a_file_without_a_table_is_refused_with_the_reason(data: bytes, reason: str) -> None:
     context = Context(data=data)
     with pytest.raises(ToolError, match=reason):
         run(context)
@@ -279,7 +279,7 @@ def test_an_encoding_that_is_known_is_not_named(encoding: str) -> None:
     assert "It was read as" not in run(Context(data=text.encode(encoding))).result
 
 
-def test_an_encoding_that_is_a_guess_is_said_to_be_one() -> None:
+def test_a_guessed_encoding_is_marked_as_a_guess() -> None:
     report = run(Context(data="Mesto;Po\u010det\n\u017d\u010f\u00e1r;3\n".encode("cp1250"))).result
     assert "It was read as Windows-1252, which is not certain" in report
 

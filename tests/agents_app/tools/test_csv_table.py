@@ -147,7 +147,7 @@ def test_numbers_are_read_as_people_write_them(
         ("a\n1\n", ",", ["a"]),
     ],
 )
-def test_the_line_that_names_the_separator_is_no_row(
+def test_the_line_that_names_the_separator_is_not_a_row(
     text: str, delimiter: str, names: list[str]
 ) -> None:
     table = parse(text, on_rows=print)

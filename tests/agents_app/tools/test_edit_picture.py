@@ -142,7 +142,7 @@ def test_a_photo_is_turned_upright_and_forgets_where_it_was_taken() -> None:
 
 
 @pytest.mark.parametrize("data", [b"", b"name,age\n", picture()[:40], b"<svg xmlns=''/>"])
-def test_what_is_no_picture_is_refused(data: bytes) -> None:
+def test_a_file_that_is_not_a_picture_is_refused(data: bytes) -> None:
     context = Context(data=data, filename="notes.csv")
     with pytest.raises(ToolError, match=r"notes\.csv is not a readable picture"):
         edit_picture.run(context, {"content_id": CSV_ID, "grayscale": True})
@@ -154,7 +154,7 @@ def test_a_picture_with_too_many_pixels_is_not_read(monkeypatch: pytest.MonkeyPa
         edited(picture(), grayscale=True)
 
 
-def test_nothing_to_do_is_said() -> None:
+def test_a_request_without_changes_is_reported() -> None:
     with pytest.raises(ToolError, match="Nothing was to be done"):
         edited(picture())
 

@@ -126,7 +126,7 @@ def test_a_tool_that_must_not_run_twice_is_a_long_one() -> None:
         tool(long_running=False, idempotent=False)(send)
 
 
-def test_what_is_no_json_breaks_the_tool() -> None:
+def test_a_result_that_json_cannot_represent_raises() -> None:
     @tool
     def odd() -> object:
         """Return something odd."""
@@ -164,7 +164,7 @@ def _unreadable(city: complex) -> str:
         (_unreadable, "complex"),
     ],
 )
-def test_a_function_without_a_schema_is_no_tool(function: Any, problem: str) -> None:
+def test_a_function_without_a_schema_cannot_be_a_tool(function: Any, problem: str) -> None:
     with pytest.raises(TypeError, match=problem):
         tool(function)
 
@@ -181,7 +181,7 @@ def test_the_settings_name_the_tools() -> None:
     }
 
 
-def test_no_tools_are_no_tools(settings: Settings) -> None:
+def test_an_empty_list_of_tools_means_none(settings: Settings) -> None:
     settings.UAMP_SERVER_TOOLS = []
     assert dict(server_tools()) == {}
 

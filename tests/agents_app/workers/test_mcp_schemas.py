@@ -53,7 +53,7 @@ def test_what_does_not_fit_is_said_with_its_place(
     "schema",
     [{"type": 7}, {"$ref": "#/$defs/missing"}, LOOP, {"properties": {"a": {"pattern": "("}}}],
 )
-def test_what_is_no_schema_is_reported(schema: dict[str, Any]) -> None:
+def test_an_invalid_schema_is_reported(schema: dict[str, Any]) -> None:
     with pytest.raises(NoSchemaError):
         misfit(schema, {"a": "b"}, asker="a")
 
@@ -73,7 +73,7 @@ def test_what_is_no_schema_is_reported(schema: dict[str, Any]) -> None:
         ({"items": {"anyOf": [{"type": "string"}] * 1000}}, [1] * 50_000),
     ],
 )
-def test_a_schema_that_takes_for_ever_is_given_up(
+def test_an_endless_schema_check_is_given_up(
     schema: dict[str, Any], value: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(schema_checks, "CHECK_SECONDS", 1.0)

@@ -229,7 +229,7 @@ def test_a_name_says_which_text_it_is(name: str, label: str, stored: str) -> Non
     "label", ["image/png", "image/jpg", "image/tiff", "image/bmp", "image/heic", "image/avif"]
 )
 @pytest.mark.parametrize("data", [b"no picture", of.PAGE, of.PDF, b"\xff\0\xff", of.MP4])
-def test_a_picture_that_is_none_is_refused_in_true_words(data: bytes, label: str) -> None:
+def test_an_invalid_picture_is_refused_with_the_true_reason(data: bytes, label: str) -> None:
     with pytest.raises(media_types.InvalidMedia, match=r"^The image cannot be"):
         media_types.sniff(data, declared=label)
 

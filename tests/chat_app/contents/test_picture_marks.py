@@ -64,7 +64,7 @@ C2PA = b"\0\0\1\0caBX\0\0\1\0jumb\0\0\0\x1ejumdc2pa"
 
 
 @pytest.mark.parametrize("letters", [b"jumb", b"caBX", b"jumd"])
-def test_letters_that_occur_by_chance_are_no_metadata(letters: bytes) -> None:
+def test_letters_that_occur_by_chance_are_not_taken_for_metadata(letters: bytes) -> None:
     data = picture("PNG") + letters
     assert AI_MADE in xmp_of(with_mark(data, "image/png"))
 

@@ -226,7 +226,7 @@ def test_it_is_read_by_those_who_may_read_its_picture() -> None:
 
 @pytest.mark.django_db
 @pytest.mark.usefixtures("media")
-def test_it_is_drawn_once_also_if_it_cannot_be(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rendering_is_attempted_only_once_even_if_it_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     ada = factories.user("ada")
     intact, broken = scan(ada), scan(ada, file_of(halves(), "TIFF")[:5_000])
     assert previews.preview_of(intact)

@@ -121,7 +121,7 @@ def test_a_regenerated_answer_names_its_first_version(web: httpx.Client, alice: 
     assert (json.loads(line)["id"], json.loads(line)["version_of"]) == (again.pk, first.pk)
 
 
-def test_an_export_that_was_cut_off_goes_on_after_its_last_message(
+def test_an_export_that_was_cut_off_resumes_after_its_last_message(
     web: httpx.Client, alice: Person, mallory: Person
 ) -> None:
     chat = shared_chat(alice)

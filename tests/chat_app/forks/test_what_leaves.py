@@ -153,7 +153,7 @@ def test_who_wrote_all_of_a_deleted_chat_may_share_what_is_left_of_it(
         share(of_bob, bob)
 
 
-def test_a_chat_that_is_no_copy_asks_for_nothing_elsewhere(people: tuple[User, User]) -> None:
+def test_a_chat_that_is_not_a_copy_needs_no_rights_elsewhere(people: tuple[User, User]) -> None:
     chat = factories.chat(*people)
 
     assert share(chat, people[0])

@@ -123,7 +123,7 @@ def test_a_page_is_read_once_for_all(site: Site, chat: Chat, ada: User, reader: 
 
 
 @pytest.mark.parametrize("path", ["gone", "picture", "large"])
-def test_what_is_no_page_has_no_card(
+def test_a_link_that_is_not_to_a_page_has_no_card(
     site: Site, chat: Chat, ada: User, reader: Reader, path: str
 ) -> None:
     message = factories.message(chat, ada, f"{site.origin}/{path}")

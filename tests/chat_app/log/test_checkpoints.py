@@ -175,7 +175,7 @@ def test_no_head_of_a_changed_log_is_signed(chat: Chat, ada: User) -> None:
     assert LogCheckpoint.objects.get() == first
 
 
-def test_what_is_no_checkpoint_is_refused(chat: Chat) -> None:
+def test_an_invalid_checkpoint_is_refused(chat: Chat) -> None:
     note = signed(chat).note
     assert open_checkpoint(note, keys()).seq == chat.last_seq
     text = note.split("\n")

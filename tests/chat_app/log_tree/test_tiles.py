@@ -66,7 +66,7 @@ def test_another_program_computes_the_signed_root_from_the_tiles(client: Client)
     assert verified_by_node([full_log, *others], PROGRAM) == [True, False, False]
 
 
-def test_a_tile_is_the_beginning_of_the_next_one_of_its_place(client: Client) -> None:
+def test_a_partial_tile_is_a_prefix_of_the_full_tile(client: Client) -> None:
     """Clients that saw a smaller tree still find its last tile."""
     full_tile = tile(client, "0/000")
     for width in (1, 91, 255):

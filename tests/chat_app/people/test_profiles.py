@@ -190,7 +190,7 @@ def test_a_picture_is_a_square_that_the_server_made(settings: Settings) -> None:
         (b"x" * 5000, 413),
     ],
 )
-def test_what_is_no_picture_is_refused_and_the_old_one_stays(
+def test_an_invalid_picture_is_refused_and_the_old_one_stays(
     settings: Settings, data: bytes, status: int
 ) -> None:
     ada = factories.user("ada")

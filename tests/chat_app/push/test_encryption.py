@@ -58,7 +58,7 @@ def test_only_the_browser_reads_a_message_and_no_two_are_alike() -> None:
 @pytest.mark.parametrize(
     "data", [b"", b"\x04" * 64, b"\x04" * 65, b"\x02" + b"\x01" * 32, b"\x04" * 66]
 )
-def test_what_is_no_point_on_the_curve_is_no_key(data: bytes) -> None:
+def test_bytes_that_are_not_a_point_on_the_curve_are_not_a_key(data: bytes) -> None:
     with pytest.raises(ValueError, match=r".+"):
         public_key(data)
 

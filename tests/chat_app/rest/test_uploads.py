@@ -65,7 +65,7 @@ def stored_parts() -> list[str]:
     return [str(part.blob.name) for part in UploadPart.objects.all()]
 
 
-def test_a_file_arrives_in_parts_and_goes_on_after_a_loss() -> None:
+def test_a_file_arrives_in_parts_and_resumes_after_a_loss() -> None:
     client = bearer(factories.user("ada"))
     upload = begin(client, 11)
     path = upload["Location"]

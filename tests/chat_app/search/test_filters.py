@@ -123,7 +123,7 @@ def test_a_person_finds_messages_of_their_own_chats_by_every_filter() -> None:
 
 
 @pytest.mark.django_db
-def test_what_is_not_there_is_said_and_strangers_learn_nothing(
+def test_an_unknown_filter_value_is_reported_and_strangers_learn_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     ada, eve = factories.user("ada"), factories.user("eve")

@@ -121,7 +121,7 @@ def test_an_envelope_with_one_other_byte_is_refused(data: st.DataObject) -> None
 
 @settings(max_examples=150, deadline=None)
 @given(sig=st.text(alphabet="ABab01-_.=+/ \u00e9", max_size=120))
-def test_a_text_that_is_no_signature_is_refused(sig: str) -> None:
+def test_a_text_that_is_not_a_signature_is_refused(sig: str) -> None:
     assert refusal_of({**MINIMAL, "sig": sig}) in REFUSED
 
 
@@ -250,7 +250,7 @@ def test_the_signature_of_another_envelope_or_document_is_refused() -> None:
     ],
     ids=lambda jwk: f"{jwk['kty']}-{len(jwk)}",
 )
-def test_a_key_of_another_kind_is_no_key(jwk: dict[str, Any]) -> None:
+def test_a_key_of_another_kind_is_refused(jwk: dict[str, Any]) -> None:
     with pytest.raises(EnvelopeError):
         key_of_jwk(jwk, kid=KID)
 

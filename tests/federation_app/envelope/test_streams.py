@@ -65,7 +65,7 @@ def test_a_delta_window_has_bounds(window: Any, counts_as: int | None) -> None:
     assert refused.value.code is EnvelopeCode.MALFORMED
 
 
-def test_a_producer_stops_at_the_window_and_goes_on_with_an_acknowledgement() -> None:
+def test_a_producer_stops_at_the_window_until_an_acknowledgement() -> None:
     window = SendWindow(3)
     assert [window.take() for _ in range(3)] == [0, 1, 2]
     assert not window.has_room

@@ -37,7 +37,7 @@ VALID = {"jsonrpc": "2.0", "id": 1, "method": "SendMessage"}
         (b"[" * 5000 + b"]" * 5000, -32700),
     ],
 )
-def test_what_is_no_call_is_refused(web: httpx.Client, content: bytes, code: int) -> None:
+def test_an_invalid_call_is_refused(web: httpx.Client, content: bytes, code: int) -> None:
     answer = web.post("/agents/echo/a2a", content=content, headers=JSON)
 
     assert answer.status_code == 200, answer.text
@@ -67,7 +67,7 @@ def test_an_address_with_nul_is_refused(web: httpx.Client, alice: Person, path: 
 
 
 @pytest.mark.parametrize("path", ["/agents/echo/a2a", "/agents/echo/a2a/"])
-def test_a_slash_at_the_end_is_no_redirect(web: httpx.Client, path: str) -> None:
+def test_a_slash_at_the_end_is_served_without_a_redirect(web: httpx.Client, path: str) -> None:
     body = {**VALID, "params": {"message": text_message("Hi")}}
 
     assert web.post(path, json=body).json()["result"]["task"]
@@ -122,7 +122,7 @@ def test_a_version_that_is_not_that_of_the_method_is_refused(
         {"metadata": {"uamp_tools": [{"function": {}}]}},
     ],
 )
-def test_a_message_that_is_none_is_refused(web: httpx.Client, message: dict[str, Any]) -> None:
+def test_an_invalid_message_is_refused(web: httpx.Client, message: dict[str, Any]) -> None:
     full_message = {**text_message("Hi"), **message} if message else {}
 
     code, _ = error_of(call(web, "echo", "SendMessage", {"message": full_message}))

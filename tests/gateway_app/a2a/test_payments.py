@@ -81,9 +81,7 @@ def test_a_payment_on_other_terms_leaves_a_task_unpaid(
         7,
     ],
 )
-def test_a_payload_that_is_no_payment_by_token_is_refused(
-    web: httpx.Client, payload: object
-) -> None:
+def test_a_payload_without_a_token_payment_is_refused(web: httpx.Client, payload: object) -> None:
     task = send(web, "paid-echo", "Hello there")
     message = {
         "messageId": "m2",

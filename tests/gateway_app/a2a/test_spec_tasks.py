@@ -116,7 +116,7 @@ def test_a_failed_answer_is_a_failed_task(web: httpx.Client, alice: Person) -> N
         {"message": {"role": "user", "parts": [{"type": "film"}]}},
     ],
 )
-def test_what_is_no_task_is_refused(web: httpx.Client, body: dict[str, Any]) -> None:
+def test_an_invalid_task_is_refused(web: httpx.Client, body: dict[str, Any]) -> None:
     answer = web.post("/agents/echo/tasks", json=body)
 
     assert (answer.status_code, answer.json()["error"]["code"]) == (400, "INVALID_PARAMS")

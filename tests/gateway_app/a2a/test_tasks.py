@@ -81,7 +81,7 @@ def test_a_stream_is_the_task_then_pieces_then_its_end(
     assert len({piece["artifact"]["artifactId"] for piece in pieces}) == 1
 
 
-def test_a_context_goes_on_under_the_clients_id(web: httpx.Client, alice: Person) -> None:
+def test_a_context_continues_under_the_clients_id(web: httpx.Client, alice: Person) -> None:
     first = send(web, "echo", "One", who=alice, contextId="my-context")
     second = send(web, "echo", "Two", who=alice, contextId="my-context")
 
@@ -92,7 +92,7 @@ def test_a_context_goes_on_under_the_clients_id(web: httpx.Client, alice: Person
     assert fetched_task["contextId"] == "my-context"
 
 
-def test_a_context_goes_on_under_the_servers_id(web: httpx.Client) -> None:
+def test_a_context_continues_under_the_servers_id(web: httpx.Client) -> None:
     first = send(web, "echo", "One")
     second = send(web, "echo", "Two", contextId=first["contextId"])
 
@@ -131,7 +131,7 @@ def test_a_task_may_be_returned_at_once_and_cancelled(web: httpx.Client, alice: 
 
 
 @pytest.mark.usefixtures("brisk")
-def test_a_task_goes_on_when_its_client_leaves_and_is_followed_again(
+def test_a_task_continues_when_its_client_leaves_and_is_followed_again(
     demo: ServerAddress, web: httpx.Client, alice: Person
 ) -> None:
     body = {

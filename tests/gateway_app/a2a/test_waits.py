@@ -29,7 +29,7 @@ SEARCH = {"type": "function", "function": {"name": "search", "parameters": {"typ
 PAID = "/agents/paid-echo/a2a"
 
 
-def test_a_stream_goes_on_past_what_the_task_asks_for(web: httpx.Client, alice: Person) -> None:
+def test_a_stream_continues_when_the_task_asks_for_input(web: httpx.Client, alice: Person) -> None:
     task = send(web, "tool-user", "Find it", who=alice, metadata={"uamp_tools": [SEARCH]})
     events: list[dict[str, Any]] = []
 

@@ -71,7 +71,7 @@ def test_the_shapes_of_the_specification(web: httpx.Client) -> None:
     assert "".join(message["params"]["content"] for message in progress) == "Hello there"
 
 
-def test_a_session_goes_on_over_several_requests(web: httpx.Client, alice: Person) -> None:
+def test_a_session_continues_over_several_requests(web: httpx.Client, alice: Person) -> None:
     session_id = call(web, "echo", "session/new", alice, cwd="/here")["result"]["sessionId"]
     first = call(web, "echo", "session/prompt", alice, sessionId=session_id, prompt=HELLO)
     *updates, second = streamed(
@@ -125,7 +125,7 @@ def test_an_unpaid_prompt_is_refused_and_goes_through_with_a_token(
     assert paid["content"] == "Hello there"
 
 
-def test_a_growing_answer_goes_on_with_a_further_token(web: httpx.Client, alice: Person) -> None:
+def test_a_growing_answer_continues_with_a_further_token(web: httpx.Client, alice: Person) -> None:
     priced("growing", output_per_1k="1")
     session_id = call(web, "growing", "session/new", alice)["result"]["sessionId"]
     user_id = rich(alice).user.pk

@@ -52,7 +52,7 @@ def test_a_session_is_loaded_with_its_messages(acp: Acp, alice: Person, bob: Per
     assert foreign.updates("user_message_chunk") == []
 
 
-def test_a_loaded_session_goes_on_with_the_answer_that_is_being_written(
+def test_a_loaded_session_continues_with_the_answer_that_is_being_written(
     acp: Acp, alice: Person
 ) -> None:
     first = acp("slow", alice)

@@ -32,7 +32,7 @@ def test_a_prompt_is_thought_about_and_answered(acp: Acp, alice: Person) -> None
     assert client.socket.response.headers["Acp-Connection-Id"]
 
 
-def test_a_session_goes_on_in_another_connection_of_its_person(
+def test_a_session_continues_in_another_connection_of_its_person(
     acp: Acp, alice: Person, bob: Person
 ) -> None:
     session_id = acp("echo", alice).new_session()

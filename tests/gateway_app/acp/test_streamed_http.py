@@ -172,7 +172,7 @@ def test_a_permission_is_asked_for_on_the_stream_and_posted(
     assert last["status"] == ("completed" if choice == "allow" else "failed")
 
 
-def test_an_unpaid_prompt_is_refused_and_goes_on_with_a_token(acp: Open, alice: Person) -> None:
+def test_an_unpaid_prompt_is_refused_and_a_token_continues_it(acp: Open, alice: Person) -> None:
     priced("growing", output_per_1k="1")
     client = acp("growing", alice)
     session_id = client.new_session()
@@ -274,7 +274,7 @@ def test_a_connection_is_its_callers_and_ends(
         ({"json": {"jsonrpc": "2.0", "id": 1, "method": None, "params": {}}}, 400),
     ],
 )
-def test_what_is_no_message_is_refused_by_its_status(
+def test_an_invalid_message_is_refused_by_its_status(
     web: httpx.Client, arguments: dict[str, Any], status: int
 ) -> None:
     answer = web.post("/agents/echo/acp", **arguments)

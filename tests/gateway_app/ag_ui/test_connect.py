@@ -64,7 +64,7 @@ def test_calls_and_state_come_back(web: httpx.Client, alice: Person) -> None:
     assert answer["content"] == text_of(first)
 
 
-def test_an_answer_that_runs_goes_on_from_where_it_is(
+def test_connecting_joins_a_running_answer_where_it_is(
     demo: ServerAddress, web: httpx.Client, alice: Person
 ) -> None:
     agent = quick_agent("worker", "doer")

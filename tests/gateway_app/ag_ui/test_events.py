@@ -158,7 +158,7 @@ def test_calls_that_were_not_sent_come_with_the_end() -> None:
         assert kinds.count("TOOL_CALL_START") == kinds.count("TOOL_CALL_RESULT") == 1
 
 
-def test_a_state_that_was_sent_already_is_no_change() -> None:
+def test_a_state_that_was_already_sent_is_not_a_change() -> None:
     state = VersionedState(value={"a": 1}, version=4)
     frames = events_of_run(*ANSWER, done(), state=state)
 

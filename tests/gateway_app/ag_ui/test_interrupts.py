@@ -72,7 +72,7 @@ def test_an_approval_of_delegated_work_interrupts_the_run(
 
 
 @pytest.mark.usefixtures("celery_worker_thread")
-def test_a_question_about_the_answer_of_another_member_is_no_interrupt(
+def test_a_question_about_the_answer_of_another_member_is_not_an_interrupt(
     web: httpx.Client, alice: Person, bob: Person
 ) -> None:
     worker = quick_agent("worker", "doer")

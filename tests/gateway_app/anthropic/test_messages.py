@@ -191,7 +191,7 @@ def test_a_number_in_a_call_keeps_its_digits(web: httpx.Client) -> None:
 
 
 @pytest.mark.parametrize("arguments", ["", "[1]", "{", "7", "[" * 5000])
-def test_arguments_that_are_no_object_are_none(arguments: str) -> None:
+def test_arguments_that_are_not_an_object_are_left_empty(arguments: str) -> None:
     writer = MessagesWriter(response_id="resp_1", model="m", link=str)
     event = ev.ToolCall(call_id="c", name="f", arguments=arguments)
     assert [frame["delta"]["partial_json"] for frame in writer.feed(event) if "delta" in frame] == [

@@ -97,7 +97,7 @@ def test_what_cannot_be_read_is_refused_with_its_place(web: httpx.Client, alice:
         assert error["code"]
 
 
-def test_what_is_no_json_or_too_large_is_refused(web: httpx.Client, alice: Person) -> None:
+def test_invalid_or_oversized_json_is_refused(web: httpx.Client, alice: Person) -> None:
     large = json.dumps({"messages": [{"role": "user", "content": "x" * 9_000_000}]})
     long = json.dumps({"messages": [{"role": "user", "content": "x" * 600_000}]})
     for content, status in (("{", 400), ("", 400), ("\udcff", 400), (large, 413), (long, 400)):

@@ -82,7 +82,7 @@ def test_a_stream_adds_up_to_the_same_answer(web: httpx.Client) -> None:
 
 
 @pytest.mark.parametrize("stream", [False, True])
-def test_a_call_of_a_function_ends_the_response_and_its_result_goes_on(
+def test_a_function_call_ends_the_response_and_its_result_continues_it(
     web: httpx.Client, alice: Person, *, stream: bool
 ) -> None:
     answer = respond(web, "tool-user", {"tools": [SEARCH], "stream": stream}, alice)

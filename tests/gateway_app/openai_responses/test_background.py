@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from upp import LLMRequest
 
 
-def test_work_in_the_background_goes_on_and_is_cancelled(web: httpx.Client, alice: Person) -> None:
+def test_background_work_continues_and_can_be_cancelled(web: httpx.Client, alice: Person) -> None:
     response = respond(web, "echo", {"background": True}, alice).json()
     assert (response["background"], response["status"] in {"in_progress", "completed"}) == (
         True,
@@ -68,7 +68,7 @@ def test_a_response_is_cancelled_by_its_caller_alone(
     web.post(f"/v1/responses/{slow['id']}/cancel", headers=alice.headers)
 
 
-def test_a_stream_goes_on_from_every_place(web: httpx.Client, alice: Person) -> None:
+def test_a_stream_resumes_from_every_place(web: httpx.Client, alice: Person) -> None:
     events = events_of(respond(web, "thinker", {"stream": True}, alice))
     response_id = events[0]["response"]["id"]
     thoughts = "response.reasoning_summary_text.delta"

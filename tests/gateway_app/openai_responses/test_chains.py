@@ -114,7 +114,7 @@ def test_a_deleted_answer_that_called_functions_is_not_restored(
     assert "plover" not in str(model.last["messages"])
 
 
-def test_another_agent_goes_on_in_a_chat_of_its_own(web: httpx.Client, alice: Person) -> None:
+def test_another_agent_continues_in_a_chat_of_its_own(web: httpx.Client, alice: Person) -> None:
     first = respond(web, "echo", {}, alice)
     more = {"input": "Again", "model": "thinker", "previous_response_id": first.json()["id"]}
 

@@ -97,7 +97,7 @@ def kinds(events: list[dict[str, Any]]) -> list[str]:
     return [kind for at, kind in enumerate(types) if at == 0 or types[at - 1] != kind]
 
 
-def test_a_conversation_goes_on_with_tools_and_over_http(
+def test_a_conversation_continues_with_tools_and_over_http(
     demo: ServerAddress, web: httpx.Client, alice: Person
 ) -> None:
     with responses(demo, alice) as client:

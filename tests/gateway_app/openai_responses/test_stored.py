@@ -64,7 +64,7 @@ def test_a_response_has_one_time_whenever_it_is_shown(web: httpx.Client, alice: 
     assert read(web, response["id"], alice).json() == again
 
 
-def test_who_has_left_a_chat_reads_nothing_of_it_any_more(
+def test_a_person_who_left_a_chat_can_no_longer_read_its_responses(
     web: httpx.Client, alice: Person, bob: Person
 ) -> None:
     chat = shared_chat(alice, bob)

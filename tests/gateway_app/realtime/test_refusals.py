@@ -137,7 +137,7 @@ def test_a_bad_event_is_answered_with_its_id_and_the_socket_stays(
 
 
 @pytest.mark.parametrize("frame", ["{", "[]", '{"type":"response.create"'])
-def test_a_frame_that_is_no_event_is_answered(realtime: Realtime, frame: str) -> None:
+def test_a_frame_that_is_not_an_event_gets_an_error(realtime: Realtime, frame: str) -> None:
     client = realtime(GA)
     client.socket.send(frame)
 

@@ -205,7 +205,7 @@ def test_every_check_is_made_by_both_audits() -> None:
     assert {*TAMPERED, *others} == set(checks())
 
 
-def test_a_sound_audit_is_where_the_next_one_goes_on() -> None:
+def test_the_next_audit_starts_where_a_clean_one_ended() -> None:
     payer = some_rows()
     assert audit_recent().clean
     point = VerifiedAccount.objects.get(pk=payer.id)

@@ -89,7 +89,7 @@ def test_an_operator_has_no_more_than_others_here(ada: Caller) -> None:
     ['"1e3"', "1e3", "-1", '"-1"', '"+1"', '"\uff11"', '" 1"', '"1_0"', '"0.0000000001"', '".5"',
      "1.0000000001", "true", "null", "[]", '"9999999999999999999"', "0", '"0"', "NaN"],
 )  # fmt: skip
-def test_what_is_no_amount_is_refused(amount: str, ada: Caller) -> None:
+def test_an_invalid_amount_is_refused(amount: str, ada: Caller) -> None:
     problem = ada.refused("POST", "tokens", f'{{"amount": {amount}}}')
     assert problem["status"] == 400
     assert wallet(ada.person) == "10"

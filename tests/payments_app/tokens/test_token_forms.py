@@ -114,7 +114,7 @@ def test_a_token_is_taken_in_base64_too(form: str) -> None:
     "secret",
     ["", " ", "ptok_", "ptok_unknown", "a.b.c", "...", "x" * 9000, "tök", "Zm9v", "sk-1234"],
 )
-def test_what_is_no_token_is_invalid(secret: str) -> None:
+def test_a_malformed_token_is_invalid(secret: str) -> None:
     with pytest.raises(TokenRefused) as caught:
         token_lookup.resolve(secret)
     assert caught.value.code == "token_invalid"

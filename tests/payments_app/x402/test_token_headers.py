@@ -120,7 +120,7 @@ def test_a_request_without_payment_has_none() -> None:
     ],
     ids=lambda value: value[:12],
 )
-def test_what_is_no_payment_is_refused(value: str) -> None:
+def test_an_invalid_payment_is_refused(value: str) -> None:
     assert refusal({"X-PAYMENT": value}).code == "token_invalid"
 
 
@@ -213,6 +213,6 @@ def test_an_unknown_scheme_is_refused() -> None:
     assert refusal({"X-PAYMENT": value}).code == "payment_failed"
 
 
-def test_exact_is_refused_where_there_is_no_facilitator() -> None:
+def test_exact_is_refused_without_a_facilitator() -> None:
     value = encoded({"scheme": "exact", "payload": {"authorization": {}}})
     assert refusal({"X-PAYMENT": value}).code == "payment_failed"

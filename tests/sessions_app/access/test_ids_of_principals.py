@@ -101,7 +101,7 @@ def test_an_owner_uses_a_handle_for_one_content(alice: Person) -> None:
         store(b"two")
 
 
-def test_a_session_that_was_named_before_ids_were_scoped_goes_on(dial: Dial, alice: Person) -> None:
+def test_a_session_named_before_ids_were_scoped_can_be_resumed(dial: Dial, alice: Person) -> None:
     chat = shared_chat(alice)
     factories.session(alice.user, chat, id="of-old", chat_scoped=True)
     client = dial(alice)

@@ -85,7 +85,7 @@ def test_a_key_in_a_subprotocol_opens_a_socket(demo: ServerAddress, alice: Perso
         )
 
 
-def test_the_subprotocol_that_is_a_key_is_none_to_choose_and_stands_in_no_repr() -> None:
+def test_a_subprotocol_that_is_a_key_is_neither_selected_nor_in_a_repr() -> None:
     key = "uak_00000000_secret"
     scope = {
         "headers": [(b"x-api-key", key.encode())],

@@ -79,7 +79,7 @@ async def test_a_request_that_was_given_up_leaves_the_others_counted(settings: S
         assert (await second).allowed
 
 
-async def test_a_limit_that_is_no_number_is_an_error_of_each_request(settings: Settings) -> None:
+async def test_a_limit_that_is_not_a_number_fails_each_request(settings: Settings) -> None:
     settings.UAMP_RESPONSES_PER_MINUTE = "many"
     limiter = rates.RateLimiter("redis://127.0.0.1:1")
     for _ in range(2):

@@ -157,7 +157,7 @@ def test_a_running_answer_ends_with_the_reason_and_what_it_delivered_is_paid(
         assert earned(agent) == ("1" if pricing else "0")
 
 
-def test_others_go_on(dial: Dial, alice: Person, bob: Person) -> None:
+def test_the_answers_of_others_continue(dial: Dial, alice: Person, bob: Person) -> None:
     quick_agent("half", "half")
     quick_agent("other", "half")
     chat = shared_chat(alice, bob, agents=("half", "other"))

@@ -80,7 +80,7 @@ def test_an_agent_that_left_the_chat_answers_no_more(dial: Dial, alice: Person) 
 
 
 @pytest.mark.parametrize("allowed", [True, False])
-def test_visitors_go_on_only_while_there_may_be_visitors(
+def test_visitors_resume_only_while_visitors_are_allowed(
     dial: Dial, settings: Settings, *, allowed: bool
 ) -> None:
     client = dial()
@@ -107,7 +107,7 @@ def test_a_session_id_fits_everywhere(dial: Dial, alice: Person, session_id: str
     assert code_of_the_next_error(client) == "invalid_event"
 
 
-def test_a_long_minor_version_is_no_obstacle(dial: Dial) -> None:
+def test_a_long_minor_version_is_accepted(dial: Dial) -> None:
     dial().create_session(uamp_version="1.0.0-draft.2026")
 
 

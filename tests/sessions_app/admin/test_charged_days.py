@@ -147,7 +147,7 @@ def test_charged_and_earned_today_are_labelled_for_what_they_are() -> None:
     assert "Revenue" not in page
 
 
-def test_a_refund_is_no_charge() -> None:
+def test_a_refund_is_not_a_charge() -> None:
     response = charged("1")
     ledger.refund_answer(
         key="refund", scope="tests", response_id=response.pk, by=None, reason="it was wrong"

@@ -235,7 +235,7 @@ def test_the_scopes_of_a_token_are_its_rights(issuer: IssuerServer, settings: Se
     assert scopes(scope=None) == {"chats:read"}
 
 
-def test_a_session_goes_on_with_a_fresh_token_and_ends_alone_with_an_old_one(
+def test_a_session_continues_with_a_fresh_token_and_ends_alone_with_an_old_one(
     issuer: IssuerServer, dial: Dial, alice: Person, web: httpx.Client
 ) -> None:
     client = dial(alice)

@@ -176,7 +176,7 @@ def test_no_other_person_cancels_delegated_work(
     assert answer_text([ended]) == "received: done"
 
 
-def test_work_that_is_not_paid_in_time_is_not_due_any_more(
+def test_work_that_is_not_paid_in_time_is_no_longer_due(
     dial: Dial, alice: Person, paid: Agent, settings: Settings
 ) -> None:
     settings.UAMP_PAYMENT_SECONDS = 1

@@ -255,7 +255,7 @@ def _half_done(dial: Dial, alice: Person) -> tuple[UampClient, Frame]:
     return client, client.until("tool.call")[-1]
 
 
-def test_what_is_no_longer_held_is_asked_for_again(
+def test_a_payment_is_requested_again_when_its_hold_was_voided(
     dial: Dial, alice: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An operator voids a hold while its answer waits: the next step does not run on nothing."""

@@ -44,7 +44,7 @@ async def test_an_answer_that_waits_to_be_paid_is_left_in_peace(process: Process
     assert process.runs == {}
 
 
-async def test_what_was_paid_while_no_process_ran_it_goes_on_without_asking_again(
+async def test_an_answer_paid_while_no_process_ran_it_continues_without_asking_again(
     process: Process,
 ) -> None:
     response = await database.run(left_behind, "waiting")
@@ -115,7 +115,7 @@ def change_price(response: Response, pricing: dict[str, str]) -> None:
 
 
 @pytest.mark.parametrize("pricing", PRICES, ids=["free", "dearer", "cheaper"])
-async def test_an_answer_that_goes_on_elsewhere_has_the_price_it_was_started_at(
+async def test_an_answer_that_continues_elsewhere_has_the_price_it_was_started_at(
     process: Process, pricing: dict[str, str]
 ) -> None:
     response = await database.run(left_behind, "waiting")

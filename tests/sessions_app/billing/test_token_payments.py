@@ -213,7 +213,7 @@ def limit(who: Person, amount: str) -> None:
     limits.set_limits(who.user.pk, [limits.Limit(period="day", agent_id="", amount=usd(amount))])
 
 
-def test_a_limit_holds_for_what_is_taken_without_asking(dial: Dial, alice: Person) -> None:
+def test_a_limit_applies_to_a_standing_approval(dial: Dial, alice: Person) -> None:
     agent = priced("paid", per_answer="0.25")
     approvals.approve(rich(alice).user.pk, agent.pk, usd("1"))
     limit(alice, "0.4")

@@ -312,7 +312,7 @@ def test_the_cause_of_a_failed_answer_does_not_repeat_the_answer(dial: Dial, ali
     assert causes == ["its daemon: failed: [redacted] is not valid", "its daemon: failed: "]
 
 
-def test_thoughts_without_content_are_no_output(dial: Dial, alice: Person) -> None:
+def test_thoughts_without_content_are_left_out_of_the_output(dial: Dial, alice: Person) -> None:
     daemon = connected(dial, alice)
     client = asker(dial, alice)
     client.ask("hello")

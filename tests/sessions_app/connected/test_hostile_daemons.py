@@ -190,9 +190,7 @@ def test_a_flood_of_events_of_no_turn_is_refused(
     assert output_text(client.until(*TERMINAL)[-1]) == "hi"
 
 
-def test_the_name_of_a_person_is_no_free_name(
-    web: httpx.Client, alice: Person, bob: Person
-) -> None:
+def test_the_name_of_a_person_is_taken(web: httpx.Client, alice: Person, bob: Person) -> None:
     """An agent of that name would speak as the person in a chat."""
     del bob
     # A letter of another alphabet does not make a name that looks like another one.

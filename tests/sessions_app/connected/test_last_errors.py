@@ -134,7 +134,7 @@ def test_an_error_without_a_cause_is_shown_without_secrets(
     assert SECRET not in stored
 
 
-def test_what_is_not_the_agents_fault_is_no_error_of_it(
+def test_faults_of_others_are_not_recorded_as_the_agents_errors(
     dial: Dial, alice: Person, daemon: Daemon
 ) -> None:
     client = asking_client(dial, alice)

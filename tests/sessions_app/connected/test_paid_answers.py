@@ -143,7 +143,9 @@ def test_estimated_output_is_not_paid_again(dial: Dial, alice: Person, bob: Pers
     assert float(earned(agent)) == 0.1
 
 
-def test_what_a_daemon_asks_in_vain_is_no_input(dial: Dial, alice: Person, bob: Person) -> None:
+def test_refused_calls_of_a_daemon_do_not_count_as_input(
+    dial: Dial, alice: Person, bob: Person
+) -> None:
     daemon, _ = priced_daemon(dial, alice, output_per_1k="1", input_per_1k="0")
     client = payer(dial, bob)
     asked_and_paid(client)

@@ -121,7 +121,7 @@ def test_a_tool_is_paid_before_it_runs(
     wait_until(lambda: Decimal(str(wallet(bob).posted)) == Decimal("9.94"))
 
 
-def test_arguments_that_are_no_object_are_an_error_for_the_daemon(
+def test_arguments_that_are_not_an_object_are_an_error_for_the_daemon(
     dial: Dial, alice: Person, daemon: Daemon
 ) -> None:
     client = asking_client(dial, alice)

@@ -255,7 +255,7 @@ def test_a_long_log_is_read_page_by_page() -> None:
     assert list(reader.story.log) == list(range(1, 2 * PAGE + 2))
 
 
-def test_a_response_that_goes_on_from_a_checkpoint_replaces_its_text() -> None:
+def test_a_response_that_resumes_from_a_checkpoint_replaces_its_text() -> None:
     local, reader = local_and_reader("kept ", "lost")
     for reported in local.reported:
         reader.hear(reported)

@@ -44,7 +44,7 @@ def joined_groups() -> int:
 
 
 @pytest.mark.parametrize("path", ["/events", "/uamp", "/uamp/stream"])
-def test_a_turn_goes_on_when_its_client_does_not_wait_for_the_answer(
+def test_a_turn_continues_when_its_client_does_not_wait_for_the_answer(
     web: httpx.Client, path: str
 ) -> None:
     session_id = opened(web)

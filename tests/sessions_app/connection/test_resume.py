@@ -130,7 +130,7 @@ def test_a_story_with_many_cuts_is_the_stored_one(
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_a_private_session_goes_on_after_cuts(dial: Dial, seed: int) -> None:
+def test_a_private_session_resumes_after_cuts(dial: Dial, seed: int) -> None:
     """A session that named no chat, of a visitor who did not sign in."""
     choice = random.Random(seed)  # noqa: S311 cuts, not secrets
     quick_agent("teller", "echo", delay=0.003)
@@ -251,7 +251,7 @@ def test_an_ended_session_cannot_be_resumed(dial: Dial, alice: Person) -> None:
     assert client.expect("session.error")["error"]["code"] == "unknown_session"
 
 
-def test_a_response_goes_on_without_its_client(dial: Dial, alice: Person) -> None:
+def test_a_response_continues_without_its_client(dial: Dial, alice: Person) -> None:
     quick_agent("teller", "echo", delay=0.01)
     client = dial(alice)
     created = client.create_session(agent="teller")

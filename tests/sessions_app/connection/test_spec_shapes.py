@@ -240,7 +240,7 @@ def test_a_refused_session_closes_a_socket_that_has_no_other(dial: Dial, alice: 
         assert client.close_code() == code
 
 
-def test_a_client_that_goes_on_keeps_its_socket(dial: Dial, alice: Person) -> None:
+def test_a_client_that_recovers_keeps_its_socket(dial: Dial, alice: Person) -> None:
     several, again = dial(alice), dial(alice)
     several.create_session(agent="echo")
     several.send("session.create", session={}, agent="missing")

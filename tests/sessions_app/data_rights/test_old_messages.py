@@ -125,7 +125,7 @@ def test_younger_messages_stay_with_what_comes_after_them(settings: Settings) ->
 
 
 @pytest.mark.django_db
-def test_a_pass_is_bounded_goes_on_and_changes_nothing_twice(
+def test_passes_are_bounded_continue_and_change_nothing_twice(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings.UAMP_MESSAGE_DAYS = NOW

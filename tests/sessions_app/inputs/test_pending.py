@@ -196,7 +196,7 @@ def over_http(web: httpx.Client, alice: Person) -> Any:
 
 
 @pytest.mark.parametrize("code", REFUSED_TURNS)
-def test_a_session_whose_turn_was_refused_goes_on(over_http: Any, code: str) -> None:
+def test_a_session_continues_after_a_refused_turn(over_http: Any, code: str) -> None:
     kind, fields = REFUSED_TURNS[code]
     assert over_http(kind, **fields) == ""
     assert over_http("response.create") == code

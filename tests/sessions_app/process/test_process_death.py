@@ -90,7 +90,7 @@ def test_an_answer_whose_process_was_killed_while_it_was_made_again_stays(
     assert killable.query(current) == [(first,)]
 
 
-def test_a_response_that_waited_for_its_client_goes_on_in_another_process(
+def test_a_response_that_waited_for_its_client_continues_in_another_process(
     killable: Server,
 ) -> None:
     tool = {"type": "function", "function": {"name": "search"}}
@@ -184,7 +184,7 @@ def killed_in_the_second_step(server: Server, journal: Path) -> tuple[Frame, Fra
     return created, response_created
 
 
-def test_a_response_goes_on_from_its_checkpoint(killable: Server, tmp_path: Path) -> None:
+def test_a_response_resumes_from_its_checkpoint(killable: Server, tmp_path: Path) -> None:
     journal = tmp_path / "journal"
     created, response_created = killed_in_the_second_step(killable, journal)
     killable.start()
@@ -224,7 +224,7 @@ def test_a_response_goes_on_from_its_checkpoint(killable: Server, tmp_path: Path
         pytest.param("UPDATE agents_app_checkpoint SET output = '{}'", marks=pytest.mark.long),
     ],
 )
-def test_a_response_that_cannot_go_on_ends_with_its_text(
+def test_a_response_that_cannot_be_resumed_ends_with_its_text(
     killable: Server, tmp_path: Path, change: str
 ) -> None:
     created, response_created = killed_in_the_second_step(killable, tmp_path / "journal")

@@ -245,7 +245,7 @@ async def test_a_response_whose_row_cannot_be_read_ends_with_its_text(
     await ended_as_interrupted(process, response)
 
 
-async def test_a_response_whose_usage_cannot_be_read_goes_on_without_it(process: Process) -> None:
+async def test_a_response_with_unreadable_usage_continues_without_it(process: Process) -> None:
     response = await database.run(corrupt, "usage")
     await recovery.sweep(process)
     await database.run(wait_until, lambda: get_response(response.pk).status == "completed")

@@ -270,7 +270,7 @@ def test_what_was_paid_keeps_its_answer_without_its_words(principal: str) -> Non
     assert retention.sweep() == 0
 
 
-def test_the_chat_of_a_peer_is_no_visitors() -> None:
+def test_the_chat_of_a_peer_is_not_deleted_as_a_visitors() -> None:
     visit(days=99, principal=Principal(key=PrincipalKind.PEER.key("other.example")))
     assert retention.sweep() == 0
     assert Chat.objects.count() == 1

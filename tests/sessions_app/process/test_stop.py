@@ -36,7 +36,7 @@ def stuck() -> Iterator[threading.Event]:
     event.set()
 
 
-async def test_a_task_that_goes_on_when_it_is_cancelled_is_left_behind(
+async def test_a_task_that_ignores_its_cancellation_is_abandoned(
     process: Process, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(registry, "STOP_SECONDS", 0.1)

@@ -48,7 +48,7 @@ def test_answers_are_kept_together(chat: Chat) -> None:
         assert [item["type"] for item in row.output] == ["text", "tool_call", "text"]
 
 
-def test_nothing_is_kept_of_what_ended_or_goes_on_elsewhere(chat: Chat) -> None:
+def test_ended_and_lost_responses_are_not_flushed(chat: Chat) -> None:
     agent = factories.agent()
     ended = factories.response(agent, chat, status="completed", text="whole")
     elsewhere = factories.response(agent, chat, text="theirs", fence=2)

@@ -298,7 +298,7 @@ async def test_an_answer_that_cannot_be_kept_keeps_no_other_from_it(
     )
 
 
-async def test_an_answer_whose_tool_has_run_goes_on_without_a_checkpoint(process: Process) -> None:
+async def test_an_answer_whose_tool_has_run_resumes_without_a_checkpoint(process: Process) -> None:
     """The process died after the tool and before the step was kept: the tool is not lost."""
     call = {"type": "tool_call", "tool_call": {"id": "call_1", "name": "search", "arguments": "{}"}}
     response = await database.run(left_behind, output=[call])

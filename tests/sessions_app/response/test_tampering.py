@@ -124,7 +124,7 @@ def remove_the_chain(chat_id: str) -> None:
 @pytest.mark.parametrize(
     "change", [remove_newest, remove_first, remove_all, claim_an_erasure, remove_the_chain]
 )
-def test_what_cannot_be_verified_is_no_proof(
+def test_an_unverifiable_export_is_not_a_proof(
     web: httpx.Client,
     alice: Person,
     paid_answer: Message,

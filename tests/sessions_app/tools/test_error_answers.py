@@ -110,7 +110,9 @@ def test_a_result_that_no_file_may_hold_is_answered(settings: Settings) -> None:
     assert row.content_items == []
 
 
-def test_a_result_that_is_no_text_is_answered(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_result_that_json_cannot_represent_fails_the_call(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     call = queued_call("odd")
     run_tool_call(pk=call.pk)
     row = ended(call)

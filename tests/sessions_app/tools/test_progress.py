@@ -80,7 +80,7 @@ def test_progress_never_falls_not_even_in_another_attempt() -> None:
 
 
 @pytest.mark.parametrize("percent", [float("nan"), float("inf"), float("-inf"), 1e308 * 10])
-def test_progress_that_is_no_number_is_reported_without_it(percent: float) -> None:
+def test_progress_that_is_not_a_number_is_reported_without_its_percentage(percent: float) -> None:
     call = queued_call("steps")
     with Work(claimed(call)) as work, receiving(call) as received:
         work.progress(percent=30, stage="one")

@@ -147,7 +147,7 @@ def test_what_a_killed_tool_did_is_unknown_when_it_has_effects(
 
 
 @pytest.mark.any_database
-def test_a_tool_that_eats_memory_fails_and_the_worker_goes_on(worker: Worker) -> None:
+def test_a_tool_that_eats_memory_fails_and_the_worker_survives(worker: Worker) -> None:
     assert worker.run("eat", {"mb": 100}).result == "100 MB"
     for mb in (300, 100_000):
         row = worker.run("eat", {"mb": mb})

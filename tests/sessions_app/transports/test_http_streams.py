@@ -65,7 +65,7 @@ def test_a_quiet_stream_shows_that_it_lives(
         assert stream.comments.count("keep-alive") >= 3
 
 
-def test_a_stream_goes_on_from_the_last_event_id(web: httpx.Client) -> None:
+def test_a_stream_resumes_after_the_last_event_id(web: httpx.Client) -> None:
     session_id = opened(web, agent="echo")
     post(web, "input.text", session_id, text=WORDS)
     post(web, "response.create", session_id)

@@ -77,7 +77,7 @@ def test_a_turn_by_http_is_received_on_the_stream(demo: ServerAddress, alice: Pe
     assert '"type":"response.done"' in received.splitlines()[-1]
 
 
-def test_a_stream_goes_on_after_the_last_event_id(demo: ServerAddress, alice: Person) -> None:
+def test_a_stream_resumes_after_the_last_event_id(demo: ServerAddress, alice: Person) -> None:
     received = run(2, demo, alice)
     assert '"type":"response.created"' not in received
     assert "one two" in received.splitlines()[-1]

@@ -289,7 +289,7 @@ def test_who_comes_while_they_work_sees_what_runs_and_how_far_it_is(
 # --- Ends ---
 
 
-def test_an_agent_that_fails_leaves_what_it_had_said_and_the_other_goes_on(dial: Dial) -> None:
+def test_a_failing_agent_returns_its_partial_answer_and_its_caller_continues(dial: Dial) -> None:
     doer("boss", "worker")
     doer("worker")
     frames = answer_frames(dial(), "boss", task_for("worker", order(say="Half of it.", fail=True)))

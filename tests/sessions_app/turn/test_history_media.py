@@ -143,7 +143,7 @@ def test_a_refused_turn_keeps_nothing_of_its_history(
     assert not Content.objects.exists()
 
 
-def test_a_history_opens_no_file_of_another_person_and_goes_on_without_it(
+def test_a_history_never_opens_a_file_of_another_person_and_leaves_it_out(
     dial: Dial, alice: Person, bob: Person
 ) -> None:
     secret = factories.content(bob.user)

@@ -225,7 +225,7 @@ def test_a_ping_and_a_redelivery_are_new_deliveries(
     wait_until(lambda: web.get(delivery_path, headers=alice.headers).json()["status"] == "sent")
 
 
-def test_a_stopped_webhook_goes_on_where_it_was(
+def test_a_stopped_webhook_resumes_where_it_left_off(
     web: httpx.Client,
     alice: Person,
     receiver: Receiver,

@@ -110,7 +110,7 @@ def names_in(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
-def test_what_is_cut_over_rest_is_sent_once_goes_on_or_is_an_error(
+def test_a_cut_rest_request_is_sent_once_resumed_or_fails(
     demo: ServerAddress, alice: Person, tmp_path: Path
 ) -> None:
     chat_id = shared_chat(alice).pk

@@ -80,7 +80,7 @@ def test_one_changed_byte_shows_though_the_checksum_was_made_anew(
     assert (code, reason in output) == (8, True)
 
 
-def test_two_messages_with_one_id_are_refused(tmp_path: Path) -> None:
+def test_messages_with_the_same_id_are_refused(tmp_path: Path) -> None:
     """Another reader may show the first text, where this one verifies the second."""
     forged = {**ANSWER, "content": "forged"}
     code, output = verified(tmp_path, export(QUESTION, forged, ANSWER, keys=KEYS))
@@ -97,7 +97,7 @@ def test_another_question_and_an_unknown_key_show(tmp_path: Path) -> None:
     assert code == 8
 
 
-def test_an_erased_answer_is_no_error_and_a_file_without_signatures_says_nothing(
+def test_an_erased_answer_is_not_an_error_and_an_unsigned_one_is_not_mentioned(
     tmp_path: Path,
 ) -> None:
     gone = {"content": "", "content_items": [], "deleted_at": "2026-11-25T12:00:00Z"}

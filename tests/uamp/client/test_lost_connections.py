@@ -63,7 +63,7 @@ async def cut_at_every_event(
     return questions
 
 
-def test_a_private_session_goes_on_and_a_server_that_stays_away_is_an_error(
+def test_a_private_session_resumes_and_a_server_that_stays_away_is_an_error(
     demo: ServerAddress, alice: Person
 ) -> None:
     quick_agent("teller", "echo", delay=0.004)

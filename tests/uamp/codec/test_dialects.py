@@ -61,7 +61,7 @@ def test_what_stands_at_the_top_wins() -> None:
     assert event == uamp.SessionCreate(agent="top", token="top", payment_token="top", chat="top")
 
 
-def test_a_credential_that_is_no_text_is_dropped_with_its_place() -> None:
+def test_a_credential_that_is_not_a_string_is_dropped_with_its_place() -> None:
     event = _decode(type="session.create", session={"extensions": {"Authorization": 5}})
     assert event == uamp.SessionCreate()
 

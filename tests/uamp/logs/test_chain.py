@@ -123,7 +123,7 @@ def checked(entries: list[LoggedEntry]) -> LogSummary:
     return check.finish()
 
 
-def test_a_whole_log_is_intact_also_where_its_chain_starts_late() -> None:
+def test_a_log_whose_chain_starts_late_is_intact() -> None:
     report = checked(log())
     assert report.is_intact
     assert (report.entries, report.unchained, report.chained_from, report.last_seq) == (6, 0, 1, 6)

@@ -91,6 +91,6 @@ def changed_signature(change: Any) -> str:
         ),
     ],
 )
-def test_what_has_another_form_is_no_checkpoint(bad: str) -> None:
+def test_a_malformed_checkpoint_is_refused(bad: str) -> None:
     with pytest.raises(BadCheckpoint):
         read_checkpoint(bad)

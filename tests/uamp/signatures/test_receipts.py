@@ -127,7 +127,7 @@ def test_a_receipt_of_another_answer_or_chat_shows() -> None:
     assert state_of(signed(answer_hash=None), message=unsigned) == "valid"
 
 
-def test_a_signature_of_an_answer_is_no_receipt() -> None:
+def test_the_signature_of_an_answer_is_not_a_receipt() -> None:
     assert state_of(signed(typ=TYPE)) == "changed"
     verdict = check_receipt(signed(), published(uamp_owner="agent:agent_1"))
     assert (verdict.state, verdict.is_good) == ("unknown_key", False)

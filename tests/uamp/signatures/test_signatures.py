@@ -136,7 +136,7 @@ def test_the_canonical_form_is_that_of_the_library(value: Any) -> None:
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), 10**400, 2**53, "\ud800"])
-def test_what_is_no_json_has_no_canonical_form(value: Any) -> None:
+def test_a_value_outside_json_has_no_canonical_form(value: Any) -> None:
     with pytest.raises(ValueError, match=r"."):
         canonical([value])
 

@@ -190,7 +190,7 @@ def test_a_checkpoint_is_verified_by_the_key_of_the_tree_alone() -> None:
         lambda text: text + "x" * notes.NOTE_CHARS_MAX,
     ],
 )
-def test_what_has_another_form_is_no_checkpoint(change: Callable[[str], str]) -> None:
+def test_a_malformed_note_is_not_a_checkpoint(change: Callable[[str], str]) -> None:
     with pytest.raises(BadCheckpoint):
         notes.read_note(change(note()))
 

@@ -61,7 +61,7 @@ def test_every_spelling_of_base64(text: str, data: bytes) -> None:
         "https://a.b/c",
     ],
 )
-def test_what_is_no_base64(text: str) -> None:
+def test_text_that_is_not_base64_is_refused(text: str) -> None:
     for decode in (decode_base64, media_bytes):
         with pytest.raises(ValueError, match=r"."):
             decode(text)
@@ -115,7 +115,7 @@ def test_a_data_url_without_readable_data(url: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "QUJD", "https://a.b/c", "database", "/data:,x", "x data:,y"])
-def test_what_is_no_data_url(text: str) -> None:
+def test_text_that_is_not_a_data_url_is_not_taken_for_one(text: str) -> None:
     assert not is_data_url(text)
     assert media_type_of(text) == ""
 

@@ -86,7 +86,7 @@ def test_a_used_code_and_an_earlier_one_do_not_count() -> None:
 @pytest.mark.parametrize(
     "text", ["", "\0", "12345", "0" * 21, MANY, "\uff11" * 6, "{}", "' OR 1=1"]
 )
-def test_a_code_that_is_none_is_refused(text: str) -> None:
+def test_a_malformed_code_is_refused(text: str) -> None:
     ada = factories.user("ada")
     add_app(ada)
     client = sign_in(ada)

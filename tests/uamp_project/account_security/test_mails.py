@@ -158,7 +158,7 @@ def test_a_link_that_was_never_sent_opens_nothing(path: str) -> None:
 
 
 @pytest.mark.parametrize("email", ["", "x", "a\0@example.org", "a@" + "x" * 1_000_000 + ".org"])
-def test_what_is_no_address_is_refused(email: str) -> None:
+def test_an_invalid_address_is_refused(email: str) -> None:
     answer = ask(email)
     assert answer.status_code == 200
     assert b"aria-invalid" in answer.content

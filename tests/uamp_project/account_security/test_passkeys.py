@@ -132,7 +132,7 @@ MALFORMED = [
 
 @pytest.mark.sampled(5)
 @pytest.mark.parametrize("text", MALFORMED, ids=lambda text: text[:12])
-def test_what_is_no_answer_of_an_authenticator_is_refused(text: str) -> None:
+def test_a_malformed_answer_of_an_authenticator_is_refused(text: str) -> None:
     ada = factories.user("ada")
     client = Client()
     offered(client)

@@ -42,14 +42,14 @@ class Connection:
         return True
 
 
-async def test_what_is_not_finished_ends() -> None:
+async def test_an_unfinished_body_is_cut_off() -> None:
     client = Connection()
     client.arrival.piece(MIN_BYTES - 1)
     assert await client.ends()
     assert client.cuts == ["does not finish what it sends"]
 
 
-async def test_what_is_finished_or_goes_on_does_not_end() -> None:
+async def test_a_finished_or_steady_body_is_not_cut_off() -> None:
     done, going_on = Connection(), Connection(seconds=LONG_SECONDS)
     done.arrival.piece(1)
     done.arrival.finished()

@@ -340,7 +340,7 @@ def test_messages_in_parts_and_some_pings_are_taken(product: Product) -> None:
 # --- HEAD ---
 
 
-def test_head_has_no_body_and_the_connection_goes_on(product: Product) -> None:
+def test_head_has_no_body_and_the_connection_stays_usable(product: Product) -> None:
     data = bytes(1500 * KIB)
     with product.api("alice") as web:
         files = {"file": ("a.bin", data, "application/octet-stream")}

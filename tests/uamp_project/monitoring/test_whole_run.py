@@ -320,5 +320,5 @@ def test_spans_lead_from_the_response_to_the_worker(whole_run: WholeRun) -> None
     assert "hello there" not in exported
 
 
-def test_without_a_token_there_is_no_path_for_metrics(server: ServerAddress) -> None:
+def test_without_a_token_the_metrics_are_not_found(server: ServerAddress) -> None:
     assert httpx.get(f"{server.http}/metrics").status_code == 404

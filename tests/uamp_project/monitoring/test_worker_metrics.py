@@ -91,7 +91,7 @@ def test_a_client_that_is_silent_does_not_keep_others_out(
         assert get(server, headers=GOOD).status_code == 200
 
 
-def test_a_second_worker_takes_the_next_port_and_none_is_no_worker_less() -> None:
+def test_a_second_worker_takes_the_next_port_and_runs_without_one() -> None:
     with socket.socket() as listening_socket:
         listening_socket.bind(("127.0.0.1", 0))
         listening_socket.listen()

@@ -28,7 +28,7 @@ def test_a_body_above_the_limit_is_refused(
 
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("server", ["daphne", "uvicorn"])
-def test_what_is_no_request_is_refused_with_a_problem(
+def test_a_malformed_request_is_refused_with_a_problem(
     serve: Callable[..., Served], server: str
 ) -> None:
     served = serve(server=server)
@@ -49,7 +49,7 @@ def test_what_is_no_request_is_refused_with_a_problem(
         assert refused_with(served, request) == ("400 Bad Request", "malformed_request")
 
 
-def test_lines_that_end_with_lf_alone_are_no_headers(serve: Callable[..., Served]) -> None:
+def test_headers_whose_lines_end_with_lf_alone_are_refused(serve: Callable[..., Served]) -> None:
     served = serve(server="uvicorn")  # daphne waits for the end of the line
     for request in (
         b"GET /stream?200 HTTP/1.1\nHost: 127.0.0.1\n\n",

@@ -46,7 +46,7 @@ def test_a_second_signal_ends_the_draining(serve: Callable[..., Served]) -> None
     assert served.process.wait(timeout=120) == 0
 
 
-def test_an_application_that_goes_on_when_it_is_cancelled_is_left_behind(
+def test_an_application_that_ignores_its_cancellation_is_abandoned(
     serve: Callable[..., Served],
 ) -> None:
     served = serve()

@@ -184,7 +184,7 @@ def test_a_code_is_good_in_its_own_browser_once(
         assert "Signing in did not work" in fresh.web.get("/login").text
 
 
-def test_without_a_provider_there_is_no_such_path(
+def test_without_a_provider_its_paths_are_not_found(
     browser: SignIn, settings: Settings, idp: OpenIdProvider
 ) -> None:
     settings.UAMP_OIDC_CREATES_PEOPLE = False

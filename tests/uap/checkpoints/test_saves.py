@@ -115,7 +115,7 @@ async def test_a_save_that_began_is_finished_when_the_run_is_aborted() -> None:
     assert len(store.saved) == 1
 
 
-async def test_a_restored_state_goes_on_where_it_was() -> None:
+async def test_a_restored_state_resumes_where_it_left_off() -> None:
     """UAP §1.2, §12.1: serialisation and checkpointing; a session is resumed from its state."""
     store = memory_checkpoints()
     first = agent(

@@ -93,7 +93,7 @@ async def test_files_are_their_owners_and_may_be_sealed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[1]", b"\xff"])
-async def test_a_file_that_cannot_be_read_is_no_checkpoint(
+async def test_an_unreadable_file_is_not_a_checkpoint(
     tmp_path: Path, content: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
     """UAP §15.3 MUST: deserialization validates the structure."""
@@ -106,7 +106,7 @@ async def test_a_file_that_cannot_be_read_is_no_checkpoint(
     assert await store.load_metadata("s") is not None
 
 
-async def test_a_file_sealed_with_another_key_is_no_checkpoint(tmp_path: Path) -> None:
+async def test_a_file_sealed_with_another_key_is_not_a_checkpoint(tmp_path: Path) -> None:
     await file_checkpoints(tmp_path, cipher=Fernet(Fernet.generate_key())).save(
         "s", START.to_json()
     )
@@ -159,7 +159,7 @@ async def test_a_long_id_that_cannot_be_read_is_not_listed(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("session_id", ["", 5, b"s", "half a \ud800"])
-async def test_what_is_no_session_id_is_refused_before_the_run(
+async def test_an_invalid_session_id_is_refused_before_the_run(
     tmp_path: Path, session_id: Any
 ) -> None:
     store = file_checkpoints(tmp_path)

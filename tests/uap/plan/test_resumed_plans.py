@@ -22,7 +22,7 @@ async def test_earlier_states_keep_the_plan_that_they_had() -> None:
     assert [statuses(state) for state in seen] == [{"a": "pending"}, {"a": "completed"}]
 
 
-async def test_an_unfinished_plan_goes_on_without_an_input() -> None:
+async def test_an_unfinished_plan_resumes_without_an_input() -> None:
     waits = PlanStep(id="b", description="do b", depends_on=("a",), status="pending")
     done = PlanStep(id="a", description="do a", depends_on=(), status="completed")
     state = START.with_plan([done, waits])
@@ -34,7 +34,7 @@ async def test_an_unfinished_plan_goes_on_without_an_input() -> None:
     assert len(requests(bot)) == 1
 
 
-async def test_a_step_in_progress_goes_on_without_its_prompt_and_a_failed_one_is_replanned() -> (
+async def test_a_step_in_progress_resumes_without_its_prompt_and_a_failed_one_is_replanned() -> (
     None
 ):
     running = PlanStep(id="a", description="do a", depends_on=(), status="in_progress")
@@ -74,7 +74,7 @@ async def test_a_new_input_makes_a_new_plan_whatever_was_left_of_the_old_one() -
     }
 
 
-async def test_what_an_approval_raises_ends_the_run_and_the_call_is_there_to_go_on_with() -> None:
+async def test_an_error_of_an_approval_ends_the_run_and_the_call_can_be_resumed() -> None:
     worked: list[object] = []
     error = UPPError("no person is there", code=ErrorCode.TIMEOUT)
     answers = iter([error, None])

@@ -328,7 +328,7 @@ async def test_the_agents_own_tool_keeps_its_name() -> None:
     assert isinstance(events[-1], ResponseDone)
 
 
-async def test_tools_that_are_none_are_left_out() -> None:
+async def test_invalid_tools_are_left_out() -> None:
     events = await answered(
         bot_of(greet), InputText(text="hi", context={"tools": [{"function": 1}]})
     )

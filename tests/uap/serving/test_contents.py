@@ -54,7 +54,7 @@ async def test_a_content_without_a_signature_is_read_with_the_token(origin: str)
 
 
 @pytest.mark.parametrize("content_id", ["../v1/keys", f"{ONE}/../../v1/keys", "", f"{ONE}?a=b"])
-async def test_an_id_that_is_no_id_of_a_content_is_not_asked(origin: str, content_id: str) -> None:
+async def test_an_invalid_content_id_is_never_requested(origin: str, content_id: str) -> None:
     with pytest.raises(LookupError):
         await read(origin, "https://example.org/picture.png", content_id)
 

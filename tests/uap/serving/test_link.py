@@ -179,7 +179,7 @@ def test_an_input_of_a_session_of_one_turn_names_its_agent() -> None:
     assert (work.agent, work.session_id) == ("bob", "turn_1")
 
 
-def test_the_answers_of_an_agents_session_go_on_beside_each_other() -> None:
+def test_the_answers_of_an_agents_session_run_side_by_side() -> None:
     link = new_link()
     registered(link)
 

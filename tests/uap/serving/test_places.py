@@ -60,7 +60,7 @@ def test_an_agent_is_found_in_the_working_directory(module: None, attribute: str
         ("served_here:broken", "ValueError"),
     ],
 )
-def test_what_is_no_agent_is_explained(module: None, place: str, message: str) -> None:
+def test_a_place_without_an_agent_is_explained(module: None, place: str, message: str) -> None:
     with pytest.raises(AgentNotLoaded, match=message):
         load(place)
 
@@ -91,6 +91,6 @@ def test_an_address_is_read_as_people_write_it(text: str, socket: str, *, expose
     "text",
     ["", "chat.example.org", "ftp://x", "wss://", "wss://u@x", "wss://x?token=1", "wss://x:99999"],
 )
-def test_what_is_no_address_is_explained(text: str) -> None:
+def test_an_invalid_address_is_refused(text: str) -> None:
     with pytest.raises(NotAnAddress):
         read_address(text)

@@ -138,11 +138,11 @@ def test_results_are_reported_in_the_order_of_their_calls() -> None:
     assert shape(output_messages(swapped)) == shape(output_messages(OUTPUT))
 
 
-def test_nothing_said_is_no_message() -> None:
+def test_an_empty_output_makes_no_messages() -> None:
     assert output_messages([]) == []
 
 
-def test_a_result_that_is_no_json_is_kept() -> None:
+def test_a_result_that_is_not_json_is_kept() -> None:
     result = ToolResultData(call_id="a", result="not json")
     (message,) = output_messages([ToolResultContent(tool_result=result)])
     assert shape([message]) == [("results", [("a", "not json")])]

@@ -87,7 +87,7 @@ def test_a_thread_survives_json_with_times_ids_and_bytes() -> None:
     assert Thread.from_json(shape) == thread
 
 
-def test_what_is_no_thread_is_refused_with_its_place() -> None:
+def test_an_invalid_thread_is_refused_with_the_place_of_the_error() -> None:
     with pytest.raises(msgspec.ValidationError, match=r"\$\.messages\[0\]"):
         Thread.from_json({"messages": [{"type": "user", "content": 1}]})
 
@@ -123,6 +123,6 @@ def test_a_turn_of_others_has_no_reason_to_stop() -> None:
 
 
 @pytest.mark.parametrize("shape", [{}, {"messages": []}, {"messages": 1}, {"messages": [1]}, [], 7])
-def test_what_is_no_turn_is_refused(shape: Any) -> None:
+def test_an_invalid_turn_is_refused(shape: Any) -> None:
     with pytest.raises(msgspec.ValidationError):
         Turn.from_json(shape)

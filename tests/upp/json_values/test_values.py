@@ -70,7 +70,7 @@ def test_a_message_holds_only_blocks_of_its_own_kind() -> None:
         UserMessage(content=ReasoningBlock(text="hm"))  # type: ignore[arg-type]
 
 
-async def test_what_is_no_input_is_refused_where_a_model_is_asked() -> None:
+async def test_an_invalid_input_is_refused_before_the_model_is_asked() -> None:
     async def script(_request: Any) -> Any:
         yield Text("never")
 
@@ -191,7 +191,7 @@ def test_what_was_given_is_copied_and_what_is_held_refuses_every_change(
         lambda _object, list_: list_.sort(),
     ],
 )
-def test_there_is_no_way_to_change_what_is_frozen(change: Any) -> None:
+def test_a_frozen_value_cannot_be_changed(change: Any) -> None:
     frozen = freeze(changeable_json())
     with pytest.raises(TypeError):
         change(frozen, frozen["a"]["list"])

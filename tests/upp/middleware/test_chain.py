@@ -257,7 +257,9 @@ async def test_a_hook_can_refuse_a_call_in_words_for_the_model() -> None:
     assert ran == []
 
 
-async def test_an_abort_is_reported_once_and_is_no_error(caplog: pytest.LogCaptureFixture) -> None:
+async def test_an_abort_is_reported_once_and_is_not_an_error(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     log: list[str] = []
     middleware = (Breaking("on_abort"), Noting("a", log))
     result = model_of(endless, *middleware).stream([], "go")

@@ -13,7 +13,7 @@ from upp.providers.openai_compat import OpenAICompatProvider
 @pytest.mark.parametrize(
     ("api_key", "header"), [("sk-secret\n", "Bearer sk-secret"), (" \n", None)]
 )
-async def test_space_around_a_key_is_no_part_of_it(api_key: str, header: str | None) -> None:
+async def test_space_around_a_key_is_stripped(api_key: str, header: str | None) -> None:
     async def answer(exchange: Exchange) -> None:
         lines = exchange.head.split("\r\n")
         headers = [line for line in lines if line.lower().startswith("authorization: ")]
@@ -27,7 +27,7 @@ async def test_space_around_a_key_is_no_part_of_it(api_key: str, header: str | N
 
 
 @pytest.mark.parametrize("api_key", ["sk-sec\nret", "\u201csk-secret\u201d"])
-async def test_a_key_that_is_none_is_refused_and_not_quoted(api_key: str) -> None:
+async def test_an_invalid_key_is_refused_and_not_quoted(api_key: str) -> None:
     server = OpenAICompatProvider(base_url="http://127.0.0.1:9", api_key=api_key)
     with pytest.raises(UPPError) as caught:
         await llm(model=server("m")).generate("hi")
@@ -83,7 +83,7 @@ async def test_a_header_that_cannot_be_sent_is_not_quoted(value: str) -> None:
     assert "sec" not in json.dumps(caught.value.to_json())
 
 
-async def test_a_request_that_is_no_json_is_refused() -> None:
+async def test_a_request_that_json_cannot_represent_is_refused() -> None:
     server = OpenAICompatProvider(base_url="http://127.0.0.1:9")
     with pytest.raises(UPPError, match="The request is not JSON") as caught:
         await llm(model=server("m"), params={"stop": object()}).generate("hi")

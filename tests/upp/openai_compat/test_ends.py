@@ -105,7 +105,7 @@ async def test_a_stream_that_is_closed_has_closed_its_connection() -> None:
         await provider.aclose()
 
 
-async def test_what_the_receiver_of_events_raises_is_no_failure_of_the_server() -> None:
+async def test_an_error_of_the_receiver_is_not_a_failure_of_the_server() -> None:
     async def answer(exchange: Exchange) -> None:
         await exchange.send(STREAM_HEAD)
         await exchange.delta(content="a")

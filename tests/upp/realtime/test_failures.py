@@ -57,7 +57,7 @@ async def test_an_answer_may_be_incomplete(reason: str, stop: str) -> None:
     assert (turn.response.text, turn.stop_reason) == ("Half an", stop)
 
 
-async def test_a_silent_server_is_not_awaited_for_ever() -> None:
+async def test_a_silent_server_times_out() -> None:
     with realtime_vendor(Fault("silent")) as vendor:
         error = await failure(vendor, timeout=0.3)
 

@@ -47,7 +47,7 @@ def test_two_tools_of_one_name_are_refused() -> None:
         llm(model=ScriptedModel(script=keeps_calling), tools=[tool("t", broken)] * 2)
 
 
-def test_streaming_is_refused_where_there_is_none() -> None:
+def test_streaming_is_refused_without_the_capability() -> None:
     model = llm(model=ScriptedModel(script=keeps_calling, capabilities=NOTHING))
     with pytest.raises(UPPError, match="does not support streaming"):
         model.stream([], "go")

@@ -14,7 +14,7 @@ async def test_structured_output_is_parsed_and_ends_the_loop() -> None:
     assert (await model.generate([], "go")).data == {"a": [1]}
 
 
-async def test_structured_output_that_is_no_json_is_no_data() -> None:
+async def test_structured_output_that_is_not_json_has_no_data() -> None:
     async def script(_request: LLMRequest) -> AsyncIterator[Step]:
         yield Text("I would rather talk")
 

@@ -54,7 +54,7 @@ async def test_instructions_are_the_agents_then_the_sessions_then_the_contexts(
     assert seen[1].params == {"temperature": 0.5}
 
 
-async def test_a_run_goes_on_within_a_text() -> None:
+async def test_a_run_resumes_in_the_middle_of_a_text() -> None:
     events, _ = await run(AgentSpec(id="a", name="echo"), request_of("one two three"))
     rest, _ = await run(
         AgentSpec(id="a", name="echo"),

@@ -230,7 +230,7 @@ async def test_all_calls_of_a_step_are_shown_before_the_first_one_has_a_row(
     assert ids_by_call == [["c1", "c2", "c3"]] * 3
 
 
-async def test_a_run_goes_on_with_calls_that_had_no_result(
+async def test_a_resumed_run_makes_the_calls_that_had_no_result(
     play: Callable[[Play], AgentSpec],
 ) -> None:
     broker = Broker(answer=lambda _: ToolOutcome(result="kept"))

@@ -237,7 +237,7 @@ def test_an_answer_that_cannot_be_signed_says_so_and_is_counted(
     assert check_answer(answer, keys_of(web)).state == "unsigned"
 
 
-def test_a_signature_that_is_none_breaks_neither_export_nor_page(
+def test_an_invalid_signature_breaks_neither_export_nor_page(
     dial: Dial, web: httpx.Client, alice: Person
 ) -> None:
     quick_agent("signer", "echo")

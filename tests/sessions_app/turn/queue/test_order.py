@@ -149,7 +149,7 @@ def test_what_ends_each_process_that_starts_it_fails_at_last(
     )
 
 
-def test_a_claimed_message_is_no_one_elses(chat: Chat, busy: UampClient) -> None:
+def test_a_claimed_message_cannot_be_claimed_again(chat: Chat, busy: UampClient) -> None:
     queue(busy, "later")
     until_texts(busy, "later")
     now = timezone.now()

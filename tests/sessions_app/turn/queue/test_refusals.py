@@ -62,7 +62,7 @@ def test_a_refusal_that_passes_is_tried_again(
     wait_until(lambda: "@echo patient" in texts_of_people(chat))
 
 
-def test_a_refusal_is_not_tried_for_ever(
+def test_a_refused_message_is_not_retried_forever(
     busy: UampClient, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(queued_turns, "RETRY_SECONDS", 0.1)
@@ -89,7 +89,7 @@ def test_nothing_is_sent_for_one_who_left(
 
 
 @pytest.mark.parametrize("how", ["removed", "deactivated"])
-def test_nothing_is_sent_for_one_who_may_not_act_any_more(
+def test_nothing_is_sent_for_a_person_who_may_no_longer_act(
     dial: Dial, alice: Person, bob: Person, chat: Chat, busy: UampClient, how: str
 ) -> None:
     other = inside(dial, bob, chat)
