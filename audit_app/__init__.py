@@ -1,4 +1,4 @@
-"""The audit: who used a right, on what, when and why; and the bases of all admin pages.
+"""The audit: who used a right, on what, when and why; operators' roles; the bases of admin pages.
 
 Every app may record here, so it imports none of them. The ledger's checks of itself are in
 `payments_app.audit`.

@@ -17,6 +17,7 @@ from agents_app.models import Agent
 from audit_app.admin import pages
 from audit_app.models import AuditRecord
 from audit_app.record import AuditAction, record
+from audit_app.roles import ROLES
 from sessions_app.admin.sessions import ResponseAdmin
 from tests import factories
 
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.django_db
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "admin.md"
-ROLES = ("Support", "Finance", "Operator", "Auditor", "Developer")
 
 
 def member_of(role: str) -> User:
@@ -249,6 +249,17 @@ def test_what_a_form_gives_a_person_is_recorded() -> None:
     row = AuditRecord.objects.get()
     assert (row.action, row.kind, row.object_id) == ("row.changed", "auth.user", str(ada.pk))
     assert "Groups" in row.detail or "groups" in row.detail
+
+
+def test_a_new_installation_has_the_roles_with_all_of_their_rights() -> None:
+    roles = {
+        group.name: {
+            f"{right.content_type.app_label}.{right.codename}"
+            for right in group.permissions.select_related("content_type")
+        }
+        for group in Group.objects.all()
+    }
+    assert roles == {name: set(rights) for name, rights in ROLES.items()}
 
 
 def test_the_page_of_the_roles_shows_their_rights() -> None:
