@@ -11,7 +11,7 @@ from django.conf import settings
 from django.db import transaction
 
 from agents_app.providers.options import takes_calls
-from chat_app.calls.change import CallChange, NotInCall, open_change
+from chat_app.calls.call_change import CallChange, NotInCall, open_change
 from chat_app.models import (
     CallAgentReason,
     CallMemberState,
@@ -24,7 +24,7 @@ from chat_app.models import (
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from chat_app.calls.change import Act
+    from chat_app.calls.call_change import Act
 
 
 class NoSuchAgent(LookupError):

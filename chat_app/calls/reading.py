@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from chat_app.calls.change import NotInCall
+from chat_app.calls.call_change import NotInCall
 from chat_app.calls.events import call_updated
 from chat_app.models import CallMemberState, VoiceCall, VoiceCallMember
 

@@ -16,7 +16,7 @@ from agents_app.rest.rights import ALL
 from agents_app.selectors import is_owned
 from audit_app.record import AuditAction, record
 from chat_app.calls.agents import end_agent_participation
-from chat_app.calls.changes import end_participation
+from chat_app.calls.operations import end_participation
 from chat_app.ids import new_event_id
 from chat_app.log import fanout
 from chat_app.log.entries import append, milliseconds, salted_entry

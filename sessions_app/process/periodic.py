@@ -15,7 +15,7 @@ from django.utils import timezone
 from agents_app import connections
 from agents_app.remote.probes import probe_due
 from agents_app.workers.connections import ReleasingThreads
-from chat_app.calls.changes import renew_participants, running_calls, sweep_calls
+from chat_app.calls.operations import renew_participants, running_calls, sweep_calls
 from chat_app.digests.tasks import look_for_unread
 from chat_app.log.checkpoints import BATCH, sign_heads
 from chat_app.log_tree.growth import BATCH as TREE_BATCH

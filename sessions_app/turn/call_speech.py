@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from django.conf import settings
 
 from chat_app.calls.agents import hosted_agent
-from chat_app.calls.change import NotInCall
+from chat_app.calls.call_change import NotInCall
 from chat_app.contents.wave import duration_ms
 from chat_app.members import membership
 from sessions_app import database

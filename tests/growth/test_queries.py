@@ -15,8 +15,8 @@ from django.urls import reverse
 from django.utils import timezone
 
 from chat_app.calls.agents import hosted_agent
-from chat_app.calls.change import NotInCall
-from chat_app.calls.changes import renew_participants, sweep_calls
+from chat_app.calls.call_change import NotInCall
+from chat_app.calls.operations import renew_participants, sweep_calls
 from chat_app.calls.reading import current_call
 from chat_app.log import history as chat_history
 from chat_app.log import signatures as log_signatures

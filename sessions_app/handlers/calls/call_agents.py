@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from chat_app.calls.agents import add_agent, hosted_agent, remove_agent
-from chat_app.calls.change import Act
+from chat_app.calls.call_change import Act
 from chat_app.log import fanout
 from sessions_app import database
 from sessions_app.connection.rate_limit import check_rate

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from chat_app.calls import agents, change, changes
+from chat_app.calls import agents, call_change, operations
 from chat_app.log.homes import BelongsElsewhere
 from uamp import ErrorCode, RemoteProtocolError
 
@@ -24,11 +24,11 @@ REFUSALS: Final = (
     agents.NoSuchAgent,
     agents.TakesNoCalls,
     agents.TooManyAgents,
-    change.NoSuchMember,
-    change.NoSuchCall,
-    change.NotInCall,
-    changes.CallRuns,
-    changes.CallIsFull,
+    call_change.NoSuchMember,
+    call_change.NoSuchCall,
+    call_change.NotInCall,
+    operations.CallRuns,
+    operations.CallIsFull,
 )
 """The reasons for refusing an action in a call."""
 
@@ -37,17 +37,17 @@ def refusal(error: Exception) -> RemoteProtocolError:
     """Convert a refused action in a call to the client's error."""
     if isinstance(error, agents.NoSuchAgent | agents.TakesNoCalls | agents.TooManyAgents):
         return _refusal_of_agent(error)
-    if isinstance(error, change.NoSuchMember | BelongsElsewhere):
+    if isinstance(error, call_change.NoSuchMember | BelongsElsewhere):
         return _refusal_of_chat(error)
-    if isinstance(error, change.NoSuchCall):
+    if isinstance(error, call_change.NoSuchCall):
         return RemoteProtocolError(
             ErrorCode.CALL_NOT_FOUND, "This call is over. Start one with a new call_id."
         )
-    if isinstance(error, changes.CallRuns):
+    if isinstance(error, operations.CallRuns):
         return RemoteProtocolError(
             ErrorCode.CALL_RUNNING, str(error), details={"call_id": error.call_id}
         )
-    if isinstance(error, changes.CallIsFull):
+    if isinstance(error, operations.CallIsFull):
         return RemoteProtocolError(
             ErrorCode.CALL_FULL, "The call has the maximum number of people."
         )

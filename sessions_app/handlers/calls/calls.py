@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from chat_app.calls import changes, reading
-from chat_app.calls.change import Act, NotInCall
+from chat_app.calls import operations, reading
+from chat_app.calls.call_change import Act, NotInCall
 from chat_app.log import fanout
 from sessions_app import database
 from sessions_app.connection.rate_limit import check_rate
@@ -24,7 +24,7 @@ from uamp import events as ev
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from chat_app.calls.change import Acted
+    from chat_app.calls.call_change import Acted
     from sessions_app.connection.attached_session import AttachedSession
     from sessions_app.connection.client_connection import ClientConnection
 
@@ -52,7 +52,7 @@ async def take_call_event(connection: ClientConnection, event: CallEvent) -> Non
         await check_rate(connection, session.principal, "calls", session.wire_id)
     try:
         acted = await database.run(_act_of(event, chat_id, user_id, session.id))
-    except changes.NoOther:
+    except operations.NoOther:
         _decline(connection, attached, event, "alone")
         return
     except REFUSALS as error:
@@ -92,10 +92,10 @@ def _act_of(event: CallEvent, chat_id: str, user_id: int, session_id: str) -> Ca
         is_for_one=event.sdp is not None,
     )
     if isinstance(event, ev.VoiceInvite):
-        return partial(changes.begin_call, act, event.media or ())
+        return partial(operations.begin_call, act, event.media or ())
     if isinstance(event, ev.VoiceAccept):
-        return partial(changes.join_call, act)
-    return partial(changes.leave_call, act, declines=isinstance(event, ev.VoiceDecline))
+        return partial(operations.join_call, act)
+    return partial(operations.leave_call, act, declines=isinstance(event, ev.VoiceDecline))
 
 
 async def _relay(

@@ -9,7 +9,7 @@ import pytest
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
-from chat_app.calls.changes import renew_participants, sweep_calls
+from chat_app.calls.operations import renew_participants, sweep_calls
 from chat_app.members.participants import add_participant, remove_participant
 from chat_app.models import (
     CallReason,

@@ -5,8 +5,8 @@ from datetime import timedelta
 
 from django.utils import timezone
 
-from chat_app.calls.change import Act
-from chat_app.calls.changes import begin_call
+from chat_app.calls.call_change import Act
+from chat_app.calls.operations import begin_call
 from chat_app.models import Message
 from sessions_app.access.auth import create_api_key
 from sessions_app.models import ApiKey

@@ -15,7 +15,7 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef
 from django.utils import timezone
 
-from chat_app.calls.change import (
+from chat_app.calls.call_change import (
     CallChange,
     NoSuchCall,
     NoSuchMember,
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from django.db.models import QuerySet
 
-    from chat_app.calls.change import Act, Acted
+    from chat_app.calls.call_change import Act, Acted
 
 MAX_SWEEP: Final = 100
 """The most chats that one sweep visits."""
