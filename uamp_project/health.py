@@ -33,7 +33,7 @@ from redis import RedisError
 from redis.asyncio import Redis
 
 from sessions_app import database, lifespan
-from uamp_project.monitoring.metrics import show_metrics
+from uamp_project.monitoring.metrics_endpoint import show_metrics
 
 logger = logging.getLogger(__name__)
 

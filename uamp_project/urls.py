@@ -12,7 +12,7 @@ from chat_app.rest import reference
 from chat_app.rest.edge import UnknownPathView
 from uamp_project import languages, messages_path
 from uamp_project.first_start.views import connect_model, first_invitation, setup
-from uamp_project.monitoring.metrics import show_metrics
+from uamp_project.monitoring.metrics_endpoint import show_metrics
 from uamp_project.sign_in import views as sign_in
 from uamp_project.single_sign_on import views as single_sign_on
 

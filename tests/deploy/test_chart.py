@@ -27,7 +27,7 @@ from tests.deploy.expected import (
     check_command,
 )
 from uamp_project.management.commands.web import CONNECTIONS
-from uamp_project.monitoring.metrics import _of_work
+from uamp_project.monitoring.metrics_endpoint import _of_work
 
 pytestmark = pytest.mark.any_database
 

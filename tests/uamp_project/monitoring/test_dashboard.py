@@ -11,7 +11,7 @@ import yaml
 
 from telemetry import metrics
 from tests.uamp_project.serving import ROOT
-from uamp_project.monitoring import metrics as monitoring
+from uamp_project.monitoring import metrics_endpoint
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -22,7 +22,7 @@ SUFFIXES = ("_bucket", "_total")
 @pytest.fixture
 def metric_names(db: None, monkeypatch: pytest.MonkeyPatch) -> set[str]:
     """Give the names of all metrics, of which those of rows are there once rows were read."""
-    monkeypatch.setattr(monitoring._rows, "_rows", monitoring._read())
+    monkeypatch.setattr(metrics_endpoint._rows, "_rows", metrics_endpoint._read())
     return {family.name for family in metrics.REGISTRY.collect()}
 
 

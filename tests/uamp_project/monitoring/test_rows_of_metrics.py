@@ -9,8 +9,8 @@ import httpx
 import pytest
 from django.db import OperationalError
 
-from telemetry import metrics as counters
-from uamp_project.monitoring import metrics
+from telemetry import metrics
+from uamp_project.monitoring import metrics_endpoint
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,8 +27,8 @@ TOKEN = "a token of the metrics"
 def _fresh(monkeypatch: pytest.MonkeyPatch, settings: Settings) -> None:
     """Let each scrape read the rows."""
     settings.UAMP_METRICS_TOKEN = TOKEN
-    monkeypatch.setattr(metrics, "READ_SECONDS", 0.0)
-    monkeypatch.setattr(metrics, "WAIT_SECONDS", 0.5)
+    monkeypatch.setattr(metrics_endpoint, "READ_SECONDS", 0.0)
+    monkeypatch.setattr(metrics_endpoint, "WAIT_SECONDS", 0.5)
 
 
 def scrape(server: ServerAddress, host: str = "localhost") -> tuple[int, str]:
@@ -51,9 +51,9 @@ def hang() -> NoReturn:
 def test_counters_are_served_while_the_database_is_away(
     server: ServerAddress, monkeypatch: pytest.MonkeyPatch, read: Callable[[], NoReturn]
 ) -> None:
-    counters.WEBHOOK_ATTEMPTS.labels("sent").inc(0)
+    metrics.WEBHOOK_ATTEMPTS.labels("sent").inc(0)
     with monkeypatch.context() as patch:
-        patch.setattr(metrics, "open_work", read)
+        patch.setattr(metrics_endpoint, "open_work", read)
         status, text = scrape(server)
     assert status == 200
     assert 'uamp_webhook_attempts_total{outcome="sent"}' in text
