@@ -22,9 +22,9 @@ from chat_app.members.chat_lists import changed_since
 from sessions_app import database
 from sessions_app.access import rates
 from sessions_app.models import Webhook, WebhookDelivery
-from sessions_app.webhooks.changes import BATCH_SIZE, MAX_PER_PERSON, postpone_all
 from sessions_app.webhooks.deliveries import disable, refusal
 from sessions_app.webhooks.payment_events import log_types, with_payments
+from sessions_app.webhooks.response_changes import BATCH_SIZE, MAX_PER_PERSON, postpone_all
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

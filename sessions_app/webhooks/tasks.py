@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from celery import shared_task
 
 from sessions_app import database
-from sessions_app.webhooks import changes, chat_changes, deliveries
-from sessions_app.webhooks.changes import queue_changes
+from sessions_app.webhooks import chat_changes, deliveries, response_changes
 from sessions_app.webhooks.chat_changes import queue_entries, wake_all
+from sessions_app.webhooks.response_changes import queue_changes
 from telemetry import metrics
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ logger = logging.getLogger(__name__)
 def due(now: datetime | Now) -> list[QuerySet[Any]]:
     """Return the rows that give `send_changes` work."""
     return [
-        changes.due(now),
+        response_changes.due(now),
         chat_changes.due(now),
         chat_changes.asleep(now),
         deliveries.unnotified(now),

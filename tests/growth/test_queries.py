@@ -36,7 +36,7 @@ from sessions_app.returning.past_responses import ResponseFilter
 from sessions_app.store import leases, responses, sql
 from sessions_app.store.records import Finished
 from sessions_app.tools import approvals, calls, delegated_calls, tasks
-from sessions_app.webhooks import changes, chat_changes, chat_webhooks, deliveries
+from sessions_app.webhooks import chat_changes, chat_webhooks, deliveries, response_changes
 from tests.growth.admin_lists import PAGE
 from tests.growth.bulk_rows import DUE
 from tests.growth.costs import analyze, counted
@@ -139,7 +139,7 @@ HOT: dict[str, Callable[[FilledTables], Any]] = {
     "claim_queued_turn": lambda w: queue_rows.claim(w.chat.pk, timezone.now()),
     "renew_participants": lambda w: renew_participants([w.session.pk], now=timezone.now()),
     "sweep_calls": lambda _: sweep_calls(timezone.now()),
-    "changed_webhooks": lambda _: changes.find_changes(),
+    "changed_webhooks": lambda _: response_changes.find_changes(),
     "due_chat_webhooks": lambda _: chat_changes.find_entries(),
     "webhooks_of_a_person": lambda w: list(chat_webhooks.webhooks_of(w.author.pk)[:51]),
     "due_webhook_deliveries": lambda _: deliveries.take_due(),

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from sessions_app.access import rates
 from sessions_app.models import Webhook, WebhookDelivery
-from sessions_app.webhooks import changes, deliveries
+from sessions_app.webhooks import deliveries, response_changes
 from tests import factories
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def _webhooks() -> None:
     of_ada = factories.response(echo, factories.chat(ada, echo))
     of_bob = factories.response(echo, factories.chat(bob, echo))
     due = timezone.now() - timedelta(hours=1)
-    owners = [("user:ada", of_ada, due)] * 2 * changes.BATCH_SIZE
+    owners = [("user:ada", of_ada, due)] * 2 * response_changes.BATCH_SIZE
     owners += [("user:bob", of_bob, timezone.now())]
     Webhook.objects.bulk_create(
         Webhook(
@@ -45,18 +45,20 @@ def _webhooks() -> None:
 
 
 def test_a_round_has_a_few_webhooks_of_each_person() -> None:
-    people = [change.counted_as for change in changes.find_changes()]
+    people = [change.counted_as for change in response_changes.find_changes()]
 
-    assert people == ["user:ada"] * changes.MAX_PER_PERSON + ["user:bob"]
+    assert people == ["user:ada"] * response_changes.MAX_PER_PERSON + ["user:bob"]
 
 
 def test_what_is_beyond_the_rate_of_a_person_is_postponed_at_once(settings: Settings) -> None:
     settings.UAMP_WEBHOOKS_PER_MINUTE = 0
 
-    async_to_sync(changes.queue_changes)()
+    async_to_sync(response_changes.queue_changes)()
 
     assert not Webhook.objects.filter(look_at__lte=timezone.now()).exists()
-    assert Webhook.objects.filter(look_at__isnull=False).count() == 2 * changes.BATCH_SIZE + 1
+    assert (
+        Webhook.objects.filter(look_at__isnull=False).count() == 2 * response_changes.BATCH_SIZE + 1
+    )
 
 
 def test_first_attempts_of_workers_of_an_earlier_release_count_as_running(
