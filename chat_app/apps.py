@@ -15,7 +15,7 @@ class ChatAppConfig(AppConfig):
     def ready(self) -> None:
         """Maintain the search index on `migrate`, announce agents, and end links with accounts."""
         from agents_app.models import agents  # noqa: PLC0415 the models are not loaded before
-        from chat_app.members import links  # noqa: PLC0415 as above
+        from chat_app.members import link_validity  # noqa: PLC0415 as above
         from chat_app.members.agents import agent_presence  # noqa: PLC0415 as above
         from chat_app.push import subscriptions  # noqa: PLC0415 as above
         from chat_app.search import index  # noqa: PLC0415 as above
@@ -24,7 +24,7 @@ class ChatAppConfig(AppConfig):
             agent_presence.notify_members, dispatch_uid="chat_app.agent_presence"
         )
         post_save.connect(
-            links.end_with_account,
+            link_validity.end_with_account,
             sender=settings.AUTH_USER_MODEL,
             dispatch_uid="links_end_with_accounts",
         )

@@ -11,13 +11,13 @@ from audit_app.admin.operations import Operation, OperationsAdmin
 from audit_app.record import AuditAction
 from chat_app.admin.history_pages import HistoryAdmin
 from chat_app.log.entries import lock_chats
-from chat_app.members.links import end_link
+from chat_app.members.link_validity import end_link
 from chat_app.models import InviteLink, ShareLink
 
 if TYPE_CHECKING:
     from django.http import HttpRequest
 
-    from chat_app.members.links import AnyLink
+    from chat_app.members.link_validity import AnyLink
 
 _FACTS = ("created_at", "expires_at", "revoked_at")
 

@@ -1,5 +1,6 @@
 """Links into a chat: pages that show it to strangers, and invitations to join it.
 
-Links end in `chat_app.members.links`; their requests are handled in `chat_app.rest`, the pages that
-people open in `sessions_app.rest`.
+How long a link lives and when it ends is in `chat_app.members.link_validity`, because membership
+ends links; requests are handled in `chat_app.rest`, the pages that people open in
+`sessions_app.rest`.
 """

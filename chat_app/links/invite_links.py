@@ -12,7 +12,7 @@ import msgspec
 from django.db import transaction
 from django.utils import timezone
 
-from chat_app.members.links import (
+from chat_app.members.link_validity import (
     append_link,
     check_room,
     end_link,

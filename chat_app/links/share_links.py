@@ -11,7 +11,7 @@ from django.db import transaction
 from django.db.models import F
 from django.utils import timezone
 
-from chat_app.members.links import (
+from chat_app.members.link_validity import (
     append_link,
     check_room,
     end_link,

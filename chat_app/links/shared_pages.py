@@ -25,7 +25,7 @@ from chat_app.contents.reading_rights import ContentNotFound, in_chat
 from chat_app.contents.references import content_ids
 from chat_app.log.history import quotes_of
 from chat_app.log.signatures import signatures_of
-from chat_app.members.links import goes_on, in_force
+from chat_app.members.link_validity import in_force, keep_or_end
 from chat_app.models import Content, Message, ShareLink
 from signing_app.published import keys_named, kid_of
 from uamp.signatures import check_answer
@@ -177,7 +177,7 @@ def shared_content(content_id: uuid.UUID, *, link_id: int, place: int, signature
     except BadSignature as error:
         raise ContentNotFound from error
     link = in_force(ShareLink).filter(pk=link_id).first()
-    if not isinstance(link, ShareLink) or not goes_on(link):
+    if not isinstance(link, ShareLink) or not keep_or_end(link):
         raise ContentNotFound
     message = _visible_rows(link).filter(seq=place).first()
     if message is None or str(content_id) not in _named(message):

@@ -23,7 +23,7 @@ from chat_app.log.entries import append, milliseconds, salted_entry
 from chat_app.log.homes import guests
 from chat_app.members.agreed_prices import prices_of
 from chat_app.members.chats import append_change
-from chat_app.members.links import end_links_of
+from chat_app.members.link_validity import end_links_of
 from chat_app.members.membership import NotAMember
 from chat_app.members.origin_rights import check_right_in_sources
 from chat_app.members.rights import (

@@ -23,7 +23,7 @@ from agents_app.providers.local_servers import find_servers
 from agents_app.providers.model_choice import NoModelError
 from agents_app.rest.views import caller
 from chat_app.links.invite_links import create_invite_link
-from chat_app.members.links import TooManyLinks
+from chat_app.members.link_validity import TooManyLinks
 from chat_app.members.membership import NotAMember
 from chat_app.members.rights import NotAllowed
 from sessions_app.rest.access.account import counted

@@ -16,7 +16,7 @@ from agents_app.rest.problems import Problem, responses
 from agents_app.rest.strict import StrictSerializer
 from agents_app.rest.views import caller
 from chat_app.links import invite_links, share_links
-from chat_app.members.links import TooManyLinks
+from chat_app.members.link_validity import TooManyLinks
 from chat_app.models import ParticipantRole
 from chat_app.rest.edge import RestView, check_member, check_opens
 from chat_app.rest.members.member_bodies import refused
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from rest_framework.request import Request
 
-    from chat_app.members.links import AnyLink
+    from chat_app.members.link_validity import AnyLink
     from chat_app.models import InviteLink, ShareLink
 
 LISTED: Final = 200

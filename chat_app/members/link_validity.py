@@ -1,4 +1,4 @@
-"""Links of chats: their secrets, when one is active, and how it ends. Synchronous.
+"""Links into chats: their secrets and lifetime, when one is valid, and how it ends. Synchronous.
 
 A link acts on behalf of its creator. It ends with that person's membership, account or right, also
 in the sources of a fork, and is not restored with them: its end is stored when they lose it, or at
@@ -86,10 +86,10 @@ def link_of(kind: type[AnyLink], secret: str) -> AnyLink | None:
         .filter(token_sha256=sha256_of(secret))
         .first()
     )
-    return row if row is not None and goes_on(row) else None
+    return row if row is not None and keep_or_end(row) else None
 
 
-def goes_on(link: AnyLink) -> bool:
+def keep_or_end(link: AnyLink) -> bool:
     """Return whether an active link's creator still has the right; store the end otherwise."""
     if maker_may(link):
         return True
