@@ -58,7 +58,7 @@ def waiting_for(row: PaymentRequest) -> ev.Progress:
     )
 
 
-def goes_on(response_id: str) -> ev.Progress:
+def payment_taken(response_id: str) -> ev.Progress:
     """Return the event for a chat's other members once the answer is paid."""
     return ev.Progress(
         target="response", target_id=response_id, stage="in_progress", response_id=response_id

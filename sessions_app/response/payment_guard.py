@@ -27,7 +27,7 @@ from sessions_app.billing import chat_budgets, payers, requests, reservations, w
 from sessions_app.billing.events import (
     accepted,
     balance_event,
-    goes_on,
+    payment_taken,
     required,
     revoked,
     waiting_for,
@@ -351,7 +351,7 @@ class PaymentGuard:
         if row.token_id:
             self._payment = await database.run(requests.paid_with_token, self._payment, row)
         await self._port.row.resume()
-        await self._port.send_to_others(goes_on(context.response_id), row.payer_id)
+        await self._port.send_to_others(payment_taken(context.response_id), row.payer_id)
         balance = await database.run(reservations.payer_balance, context.response_id)
         await self._accept(row.hold_id, balance)
 
