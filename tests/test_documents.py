@@ -201,6 +201,19 @@ def test_a_link_to_a_module_names_what_the_module_defines(page: Path) -> None:
     assert missing == []
 
 
+def test_every_row_of_the_map_of_the_code_leads_there() -> None:
+    page = (ROOT / "docs" / "development.md").read_text(encoding="utf-8")
+    _, _, section = page.partition("\n## Where does it go?\n")
+    rows = re.findall(r"^\| (?!to do this)(.+?) \| (.*) \|$", section, re.MULTILINE)
+    assert len(rows) > 50
+    for task, place in rows:
+        words = [word for span in re.findall(r"`([^`]+)`", place) for word in span.split()]
+        is_place = [
+            word.partition("/")[0].partition(".")[0] in TOP and exists(word) for word in words
+        ]
+        assert any(is_place) or "](" in place, task
+
+
 @pytest.mark.parametrize(
     ("word", "there"),
     [
