@@ -289,7 +289,7 @@ ELSEWHERE = re.compile(
 )
 
 
-def test_no_text_cites_what_is_not_in_the_repository() -> None:
+def test_no_text_cites_anything_outside_the_repository() -> None:
     listed = subprocess.run(
         ["/usr/bin/env", "git", "ls-files"],
         cwd=ROOT,

@@ -90,7 +90,7 @@ def test_a_process_starts_without_a_fork_server_that_was_killed(
     assert not run()["is_fork"]
 
 
-def test_a_process_starts_without_a_fork_server_that_stands_still(
+def test_a_process_starts_without_a_stalled_fork_server(
     server: fork_server.ForkServer,
 ) -> None:
     assert run()["is_fork"]

@@ -150,7 +150,7 @@ def unmarked(source: str) -> list[str]:
     return [text for text in texts if LETTERS.search(text) and text not in SAME_IN_EVERY_LANGUAGE]
 
 
-def test_the_scan_finds_what_is_not_marked() -> None:
+def test_the_scan_finds_unmarked_texts() -> None:
     source = (
         """html`<p title="Hint">${a ? html`<b>Bold</b>` : `${gettext("Yes")}`} rest ${"`}"}</p>`"""
     )
@@ -178,7 +178,7 @@ def unmarked_in_page(source: str) -> list[str]:
     return [text for text in texts if LETTERS.search(text) and text not in SAME_IN_EVERY_LANGUAGE]
 
 
-def test_the_scan_finds_what_is_not_marked_in_a_page() -> None:
+def test_the_scan_finds_unmarked_texts_in_a_page() -> None:
     source = """<p title="Hint" class="a">{% translate "Yes" %} rest {{ value }}</p>
         <code>x = yes</code>
         {% blocktranslate %}<b>Marked</b>{% endblocktranslate %}<img alt="{{ name }} there">"""

@@ -60,6 +60,6 @@ def test_the_server_draws_what_the_browser_draws(text: str, html: str) -> None:
         ("\U00020000@bob\U00020001", {"bob"}),
     ],
 )
-def test_a_mention_stands_beside_letters_without_spaces(text: str, names: set[str]) -> None:
+def test_a_mention_needs_no_spaces_around_it(text: str, names: set[str]) -> None:
     members = ["Bob", "bob.smith", "小明", "小明华", "李雷", "田中", "지민", "Zoë-2", "Straße"]
     assert mentioned_names(text, [*members, "Ida"]) == names

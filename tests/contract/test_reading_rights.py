@@ -93,7 +93,7 @@ def test_the_owner_is_shown_the_text(web: httpx.Client, stage: Stage) -> None:
 
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("lose", [all_but_reading, of_another_chat, removed])
-def test_who_may_not_read_is_shown_no_text(
+def test_no_text_is_shown_without_the_right_to_read(
     web: httpx.Client, stage: Stage, lose: Callable[[Person], Person]
 ) -> None:
     assert answers(web, stage, lose(stage.people["owner"])) == {}

@@ -220,7 +220,7 @@ def test_a_payment_whose_outcome_was_lost_is_settled_once_when_it_is_sent_again(
     assert clean()
 
 
-def test_a_payment_for_an_answer_that_was_cancelled_meanwhile_pays_for_the_next(
+def test_a_payment_for_an_answer_cancelled_before_it_settled_pays_for_the_next(
     federated: ServerAddress, chain: Facilitator, seller: Agent
 ) -> None:
     """It settles while the answer ends; the money stays with the peer.

@@ -299,7 +299,7 @@ def test_a_peer_loses_a_chat_with_its_account(
         assert error_of(records.receive())["code"] == "4.01"
 
 
-def test_who_follows_a_chat_does_not_write_in_it(
+def test_a_follower_of_a_chat_cannot_write_in_it(
     federated: ServerAddress, dial: Dial, alice: Person, bob: Person
 ) -> None:
     chat = shared_chat(alice, bob, agents=("echo",), trigger="always")

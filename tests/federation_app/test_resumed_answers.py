@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def test_a_connection_that_breaks_is_made_again_and_a_missing_delta_is_asked_for(
+def test_a_broken_connection_is_reopened_and_a_missing_delta_is_requested(
     sage: ForeignServer, dial: Dial, alice: Person
 ) -> None:
     def lost_at_once(call: Call) -> None:

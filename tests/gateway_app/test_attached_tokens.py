@@ -70,7 +70,7 @@ CONVERSATIONS: Final[dict[str, Any]] = {
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("place", ["X-Payment-Token", "query"])
 @pytest.mark.parametrize(("ask", "known_by"), CONVERSATIONS.values(), ids=CONVERSATIONS)
-def test_who_enters_a_visitors_conversation_does_not_spend_their_token(
+def test_entering_a_visitors_conversation_does_not_spend_their_token(
     web: httpx.Client,
     alice: Person,
     ask: Callable[[httpx.Client, str, dict[str, str]], httpx.Response],

@@ -159,7 +159,7 @@ def test_the_whole_key_enters_through_every_read(stored: Stored) -> None:
 
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("lose", READERS)
-def test_who_may_not_read_is_shown_nothing_by_any_read(
+def test_no_path_shows_anything_without_the_right_to_read(
     stored: Stored, alice: Person, lose: Callable[[Person], Person]
 ) -> None:
     visitor = replace(stored, headers=lose(alice).headers)

@@ -85,7 +85,7 @@ async def test_two_tabs_that_edit_one_message_lose_neither_text(
 
 
 @pytest.mark.long
-async def test_one_who_is_removed_while_writing_sees_it_and_sends_nothing(
+async def test_a_member_removed_while_writing_sees_it_and_sends_nothing(
     product: Product, chromium: Browser
 ) -> None:
     async with browser(chromium) as running:

@@ -235,7 +235,7 @@ async def test_a_call_is_taken_left_and_declined_by_keys(
 
 
 @pytest.mark.long
-async def test_who_leaves_a_call_can_call_again_at_once(
+async def test_a_person_who_left_a_call_can_call_again_at_once(
     speaking: Browser, product: Product
 ) -> None:
     places = [(name, str(product.port)) for name in ("alice", "bob")]

@@ -86,7 +86,7 @@ async def test_a_removed_person_learns_of_it_and_is_back_when_added(
 
 
 @pytest.mark.long
-async def test_who_leaves_a_chat_is_brought_home(product: Product, chromium: Browser) -> None:
+async def test_leaving_a_chat_leads_to_the_start_page(product: Product, chromium: Browser) -> None:
     async with browser(chromium) as running:
         chat_id = new_chat(product, "Leaving")
         bob = await sign_in(await running.new_context(), product, "bob", chat_id)

@@ -185,7 +185,7 @@ async def test_rows_are_drawn_once_the_history_is_there(
 
 
 @pytest.mark.long
-async def test_something_stands_in_the_place_of_the_chat_until_its_scripts_are_there(
+async def test_a_placeholder_is_shown_until_the_scripts_are_loaded(
     product: Product, chromium: Browser
 ) -> None:
     async with browser(chromium) as running:
@@ -211,7 +211,7 @@ async def test_something_stands_in_the_place_of_the_chat_until_its_scripts_are_t
         ("?", "shortcuts-dialog dialog[open]"),
     ],
 )
-async def test_a_use_before_its_part_is_there_comes_to_it(
+async def test_an_early_click_reaches_its_part_once_it_is_loaded(
     product: Product, chromium: Browser, use: str, part: str
 ) -> None:
     async with browser(chromium) as running:

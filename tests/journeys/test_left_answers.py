@@ -203,7 +203,7 @@ def test_an_answer_that_cannot_be_followed_is_stopped_there(near: Product, far: 
 
 
 @pytest.mark.parametrize("protocol", ["uamp", "a2a"])
-def test_an_answer_that_was_cancelled_meanwhile_is_stopped_there(
+def test_an_answer_cancelled_during_the_outage_is_stopped_there(
     near: Product, far: Product, protocol: str
 ) -> None:
     count_before = len(answers(far, "slow"))

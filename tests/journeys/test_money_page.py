@@ -136,7 +136,7 @@ async def test_no_token_makes_the_money_page_wider_than_a_phone(
 
 
 @pytest.mark.long
-async def test_what_is_refused_is_said_in_words_and_the_focus_stays(
+async def test_a_refusal_is_explained_and_the_focus_stays(
     product: Product, chromium: Browser
 ) -> None:
     payer = PayingPerson(product, money="10")

@@ -83,9 +83,7 @@ async def test_what_was_unfolded_before_it_was_sent_stays_so(
 
 
 @pytest.mark.long
-async def test_who_signs_out_is_asked_about_what_was_not_sent(
-    product: Product, chromium: Browser
-) -> None:
+async def test_signing_out_asks_about_unsent_messages(product: Product, chromium: Browser) -> None:
     async with browser(chromium) as running:
         context = await running.new_context()
         page = await sign_in(context, product, "alice")

@@ -164,7 +164,7 @@ async def test_a_profile_has_a_name_and_a_picture_that_others_see(
 
 
 @pytest.mark.long
-async def test_who_reads_in_private_shows_no_marker(product: Product, chromium: Browser) -> None:
+async def test_a_private_reader_shows_no_marker(product: Product, chromium: Browser) -> None:
     async with browser(chromium) as running:
         alice = await sign_in(await running.new_context(), product, "alice")
         bob = await sign_in(await running.new_context(), product, "bob")

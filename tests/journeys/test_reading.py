@@ -232,7 +232,7 @@ async def test_a_question_whose_answer_failed_can_be_asked_again(
 
 
 @pytest.mark.long
-async def test_a_tool_that_was_stopped_is_not_said_to_be_done(
+async def test_a_stopped_tool_is_not_shown_as_done(
     product: Product, chromium: Browser, tmp_path: Path
 ) -> None:
     async with browser(chromium) as running:

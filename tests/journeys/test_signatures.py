@@ -202,7 +202,7 @@ async def test_a_receipt_is_downloaded_and_shows_a_price_that_was_changed(
         no_complaints(page)
 
 
-async def test_the_receipt_of_an_answer_that_is_deleted_meanwhile_stays_valid(
+async def test_the_receipt_of_a_deleted_answer_stays_valid(
     product: Product, chromium: Browser, tmp_path: Path
 ) -> None:
     payer = PayingPerson(product, money="10")

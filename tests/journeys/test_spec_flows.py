@@ -127,7 +127,7 @@ def test_the_path_of_an_agent_names_it(dial: Dial) -> None:
         assert output_text(client.answer("one two")[-1]) == "one two"
 
 
-def test_a_session_is_ended_and_said_to_be(dial: Dial) -> None:
+def test_the_end_of_a_session_is_confirmed(dial: Dial) -> None:
     client = dial()
     created = client.create_session(agent="echo")
     client.send("session.end", reason="user_left")

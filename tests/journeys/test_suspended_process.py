@@ -38,7 +38,7 @@ def ends_of(frames: list[Frame], response_id: str) -> list[str]:
     return [f["type"] for f in frames if f["type"] in TERMINAL and f["response_id"] == response_id]
 
 
-def test_a_response_that_was_taken_over_meanwhile_has_one_end(
+def test_a_response_taken_over_from_a_suspended_process_ends_once(
     redis_url: str, tmp_path: Path
 ) -> None:
     with (

@@ -200,7 +200,7 @@ async def test_people_talk_without_an_agent(deployment: Product, chromium: Brows
 
 
 @pytest.mark.long
-async def test_what_comes_in_does_not_move_the_focus(product: Product, chromium: Browser) -> None:
+async def test_incoming_messages_do_not_move_the_focus(product: Product, chromium: Browser) -> None:
     async with browser(chromium) as running:
         alice = await sign_in(await running.new_context(), product, "alice")
         bob = await sign_in(await running.new_context(), product, "bob")

@@ -57,7 +57,7 @@ def test_a_member_on_the_other_process_sees_the_answer_grow_and_stops_it(cluster
         assert text_of(received) == partial
 
 
-def test_who_watches_on_the_other_process_receives_messages_and_new_chats(
+def test_a_watcher_on_the_other_process_receives_messages_and_new_chats(
     cluster: Cluster,
 ) -> None:
     chat_id = cluster.product.chat_id

@@ -234,7 +234,7 @@ def test_what_says_nothing_changes_nothing(event: uamp.Event) -> None:
     assert _built(_say("a"), event).output == [TextContent(text="a")]
 
 
-def test_a_piece_that_was_received_before_is_not_said_twice() -> None:
+def test_a_repeated_piece_is_added_once() -> None:
     builder = _built(_say("Hello", 0), _say("lo wor", 3), _say("wor", 6))
     assert (builder.text, builder.offset) == ("Hello wor", 9)
 
@@ -283,7 +283,7 @@ def test_the_whole_output_takes_the_place_of_its_pieces(how: str) -> None:
 
 
 @given(st.lists(st.tuples(st.sampled_from("tkc"), st.text(max_size=3)), max_size=20))
-def test_nothing_said_is_lost_or_reordered(pieces: list[tuple[str, str]]) -> None:
+def test_no_text_is_lost_or_reordered(pieces: list[tuple[str, str]]) -> None:
     builder = OutputBuilder()
     for number, (kind, text) in enumerate(pieces):
         match kind:

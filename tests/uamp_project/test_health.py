@@ -82,7 +82,7 @@ def test_many_probes_ask_once(server: ServerAddress, monkeypatch: pytest.MonkeyP
         assert (len(plans), len(messages)) == (1, 6)
 
 
-def test_a_missing_migration_is_said(server: ServerAddress) -> None:
+def test_a_missing_migration_is_reported(server: ServerAddress) -> None:
     last = MigrationRecorder.Migration.objects.filter(app="sessions_app").latest("name")
     name, applied = last.name, last.applied
     last.delete()
@@ -96,7 +96,7 @@ def test_a_missing_migration_is_said(server: ServerAddress) -> None:
     assert alive.status_code == 200
 
 
-def test_a_layer_that_does_not_answer_is_said(
+def test_an_unresponsive_layer_is_reported(
     server: ServerAddress, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     class DeafLayer:
@@ -134,7 +134,7 @@ def test_a_process_is_ready_while_one_of_several_layer_servers_answers(
     assert (ready.status_code, ready.json()["reasons"]) == (503, ["layer"])
 
 
-def test_files_that_cannot_be_written_are_said(
+def test_an_unwritable_media_folder_is_reported(
     server: ServerAddress, settings: Settings, tmp_path: Path
 ) -> None:
     (tmp_path / "file").touch()
@@ -144,7 +144,7 @@ def test_files_that_cannot_be_written_are_said(
     assert (ready.status_code, ready.json()["reasons"]) == (503, ["files"])
 
 
-def test_a_database_that_takes_no_writes_is_said(server: ServerAddress) -> None:
+def test_a_database_that_refuses_writes_is_reported(server: ServerAddress) -> None:
     with connection.cursor() as cursor:
         if connection.vendor == "sqlite":
             cursor.execute(

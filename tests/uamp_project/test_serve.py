@@ -146,7 +146,7 @@ def test_a_second_server_on_the_same_data_is_refused(serving: Serving, data_dir:
 
 
 @pytest.mark.long
-def test_a_port_that_is_taken_is_said_and_nothing_is_left(data_dir: Path) -> None:
+def test_a_port_in_use_is_reported_and_nothing_is_left(data_dir: Path) -> None:
     with socket.socket() as listening_socket:
         listening_socket.bind(("127.0.0.1", 0))
         listening_socket.listen()

@@ -319,7 +319,7 @@ def test_nothing_inside_a_state_can_be_changed() -> None:
     assert state.plan == (PlanStep(id="a", description="", depends_on=("b",), status="pending"),)
 
 
-def test_a_conversation_is_given_as_it_is_said() -> None:
+def test_messages_are_added_as_text_or_blocks() -> None:
     """UAP §6.2: withMessage, withMessages and withContext take what a model is asked."""
     state = AgentState.initial().with_message("hi").with_messages([TextBlock(text="there")])
     assert message_lines(state.messages) == ["user hi", "user there"]

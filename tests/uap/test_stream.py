@@ -148,7 +148,7 @@ async def test_an_abort_reaches_the_tool_and_both_ends_say_so() -> None:
     assert asyncio.all_tasks() == {asyncio.current_task()}
 
 
-async def test_who_leaves_the_stream_ends_the_run() -> None:
+async def test_leaving_the_stream_ends_the_run() -> None:
     closed = asyncio.Event()
 
     async def endless(_request: LLMRequest) -> AsyncIterator[Step]:

@@ -50,7 +50,7 @@ def ask(client: Client, agent: Agent | None = None, prompt: str = "hello", **val
     return client.post(address, {**form(tools=[]), "trial-prompt": prompt, **values})
 
 
-def test_the_form_is_asked_as_it_stands_and_nothing_is_saved(admin_client: Client) -> None:
+def test_a_trial_uses_the_unsaved_form_and_saves_nothing(admin_client: Client) -> None:
     with model_server(text_chunks("Ahoy")) as model:
         agent = model.agent(instructions="Be brief.")
         before, rows = Agent.objects.values().get(), counted_rows()

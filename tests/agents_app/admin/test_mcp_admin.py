@@ -194,7 +194,7 @@ def test_a_value_that_is_not_shown_does_not_follow_to_another_place(
     assert source.headers == {"A": "again", "B": "Bearer ${MCP_B}"}
 
 
-def test_who_may_only_look_sees_no_values_either(journal: Path) -> None:
+def test_values_are_hidden_from_operators_who_may_only_view(journal: Path) -> None:
     viewer = User.objects.create_user("viewer", is_staff=True)
     viewer.user_permissions.set(Permission.objects.filter(codename="view_toolsource"))
     client = Client()

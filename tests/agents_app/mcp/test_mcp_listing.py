@@ -91,7 +91,7 @@ def test_an_agent_has_the_tools_that_its_row_names() -> None:
 
 
 @pytest.mark.django_db
-def test_a_star_means_all_tools_of_a_source_also_those_that_come_later() -> None:
+def test_a_star_means_all_tools_of_a_source_including_later_ones() -> None:
     demo = source(listed("add"))
     demo.save()
     agent = Agent.objects.create(name="a", tools=["demo__*", "demo__add", "csv_report"])

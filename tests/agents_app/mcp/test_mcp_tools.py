@@ -140,7 +140,7 @@ def test_a_call_keeps_the_listing_that_it_saw_when_the_row_is_an_hour_old(
 
 
 @pytest.mark.parametrize("name", ["demo__absent", "absent__add", "demo", "demo__", "", "__"])
-def test_what_is_not_there_is_not_found(journal: Path, name: str) -> None:
+def test_unknown_names_are_not_found(journal: Path, name: str) -> None:
     mcp_sources.program(journal, tools=[])
     assert find_tool(name) is None
 

@@ -60,7 +60,7 @@ def test_a_page_is_fetched_and_its_progress_reported(web: WebServer) -> None:
     assert (path, headers["Host"], headers["User-Agent"]) == ("/a?b=c", web.place, "tests")
 
 
-def test_what_is_not_allowed_is_not_connected_to(web: WebServer) -> None:
+def test_a_forbidden_address_is_never_connected_to(web: WebServer) -> None:
     assert refusal(web.url("/"), policy()) == "'http' is not https"
     secure = f"https://{web.place}/"
     assert "is not one of" in refusal(secure, policy())

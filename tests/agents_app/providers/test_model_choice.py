@@ -142,7 +142,7 @@ def test_google_is_asked_for_models_that_generate(monkeypatch: pytest.MonkeyPatc
         ({"data": [7]}, 200, "gave no list of models"),
     ],
 )
-def test_a_list_without_a_model_is_said_in_words_for_an_operator(
+def test_a_list_without_a_model_is_explained_to_the_operator(
     answer: object, status: int, what: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with listing(answer, status) as server:

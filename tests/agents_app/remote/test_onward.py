@@ -186,7 +186,7 @@ async def test_a_budget_is_charged_what_was_submitted_or_a_cost_that_is_trusted(
 
 
 @pytest.mark.parametrize(("options", "spent"), [({}, "0.05"), (TRUSTED, "0.02")])
-async def test_a_payment_that_is_said_to_be_refused_counts_unless_the_server_is_trusted(
+async def test_a_refused_payment_counts_unless_the_server_is_trusted(
     web: httpx.Client, bob: Person, paid: Agent, options: dict[str, bool], spent: str
 ) -> None:
     payments = await budgeted(web, bob, options)

@@ -68,7 +68,7 @@ def test_contrast_moves_colours_from_their_mean() -> None:
     assert reds[0] < RED[0] < reds[1]
 
 
-def test_a_caption_stands_below_the_picture() -> None:
+def test_a_caption_is_drawn_below_the_picture() -> None:
     new, outcome, _ = edited(picture(200, 100), caption="Rome, 2024")
     assert new.width == 200
     assert new.height > 100

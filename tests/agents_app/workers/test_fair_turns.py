@@ -28,7 +28,7 @@ def test_askers_take_turns_and_have_one_thing_each() -> None:
     assert sorted(turns.free) == [1, 2]
 
 
-def test_who_gives_up_leaves_nothing_behind() -> None:
+def test_giving_up_leaves_nothing_behind() -> None:
     turns = FairTurns([1])
     first, late, last = turns.ask("a"), turns.ask("b"), turns.ask("c")
     turns.give_up("b", late)

@@ -42,7 +42,7 @@ def nested(depth: int) -> dict[str, Any]:
         (nested(3), 7, "7 is not of type 'object'"),
     ],
 )
-def test_what_does_not_fit_is_said_with_its_place(
+def test_a_misfit_is_reported_with_its_place(
     schema: dict[str, Any], value: Any, expected: str | None
 ) -> None:
     problem = misfit(schema, value, asker="a")

@@ -162,7 +162,7 @@ def test_signing_in_does_not_lead_away_from_this_server(alice: User) -> None:
     assert response["Location"] == "/"
 
 
-def test_a_wrong_password_is_said_and_the_name_is_kept(alice: User) -> None:
+def test_a_wrong_password_is_reported_and_the_name_is_kept(alice: User) -> None:
     response = Client().post("/login", {"username": alice.username, "password": "wrong"})
     assert response.status_code == 200
     assert 'role="alert"' in response.text

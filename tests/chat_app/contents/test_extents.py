@@ -167,7 +167,7 @@ def test_the_extent_of_a_text_is_what_a_model_may_count(
     assert extent(data, mime_type) == tokens
 
 
-def test_what_is_not_measured_has_no_extent() -> None:
+def test_an_unmeasured_file_has_no_extent() -> None:
     assert extent(bytes(99), "application/octet-stream") == 0
 
 

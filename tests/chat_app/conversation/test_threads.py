@@ -226,7 +226,7 @@ def test_a_person_lists_the_threads_that_they_follow(
         assert web.get(f"/api/v1/threads{wrong}", headers=alice.headers).status_code == 400
 
 
-def test_an_answer_that_is_made_again_counts_once_and_keeps_its_thread(
+def test_a_regenerated_answer_counts_once_and_keeps_its_thread(
     dial: Dial, web: httpx.Client, alice: Person, bob: Person, prompts: list[list[str]]
 ) -> None:
     quick_agent("parrot", "echo")

@@ -140,7 +140,7 @@ def test_an_invitation_into_a_copy_ends_with_the_membership_of_the_source(
     assert invitation(secret, carol) is None
 
 
-def test_who_wrote_all_of_a_deleted_chat_may_share_what_is_left_of_it(
+def test_the_sole_author_of_a_deleted_chat_may_share_what_is_left_of_it(
     people: tuple[User, User], original: Message
 ) -> None:
     alice, bob = people

@@ -105,7 +105,7 @@ def test_the_last_use_is_the_last(chat: Chat, ada: User, ben: User) -> None:
     assert members(chat) == {("ada", "owner"), ("ben", "member")}
 
 
-def test_who_was_removed_does_not_come_back_by_the_link(chat: Chat, ada: User, ben: User) -> None:
+def test_a_removed_member_cannot_rejoin_by_the_link(chat: Chat, ada: User, ben: User) -> None:
     link = make_link(ada, chat)
     client = browser(ben)
     client.post(link["path"])

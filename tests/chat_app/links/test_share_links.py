@@ -111,7 +111,7 @@ def test_a_stranger_reads_what_was_said_up_to_the_link(chat: Chat, ada: User, be
     assert "<form" not in page
 
 
-def test_a_link_that_grows_shows_what_is_said_later(chat: Chat, ada: User) -> None:
+def test_a_growing_link_shows_later_messages(chat: Chat, ada: User) -> None:
     link = make_link(ada, chat, grows=True)
     assert "There is nothing to read here yet" in read(link["path"])
     factories.message(chat, ada, "Said later")
@@ -327,7 +327,7 @@ def test_what_a_link_may_not_be_is_refused(chat: Chat, ada: User, body: dict[str
     assert not ShareLink.objects.exists()
 
 
-def test_a_link_ends_after_its_days_thirty_where_nothing_is_said(chat: Chat, ada: User) -> None:
+def test_a_link_ends_after_its_days_or_thirty_by_default(chat: Chat, ada: User) -> None:
     for body, days in (({}, 30), ({"days": 1}, 1), ({"days": 365}, 365)):
         row = ShareLink.objects.get(pk=make_link(ada, chat, **body)["id"])
         assert row.expires_at - row.created_at == timedelta(days=days)

@@ -118,7 +118,7 @@ def test_a_member_sets_what_notifies_them_of_a_chat(
     assert participant.muted_at is not None
 
 
-def test_who_reads_in_private_moves_their_marker_and_no_other_member_sees_it(
+def test_a_private_reader_moves_a_marker_that_no_other_member_sees(
     dial: Dial, web: httpx.Client, alice: Person, bob: Person
 ) -> None:
     person_settings.update_settings(user_id=bob.user.pk, change=SettingsChange(read_receipts=False))

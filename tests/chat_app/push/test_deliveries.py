@@ -115,7 +115,7 @@ def test_of_a_group_mentions_and_followed_threads_are_sent(
 
 
 @pytest.mark.parametrize("reason", ["muted", "left", "quiet", "read", "deleted", "level", "old"])
-def test_what_the_person_does_not_want_meanwhile_is_not_sent(
+def test_a_notification_that_has_become_unwanted_is_not_sent(
     ada: User,
     grace: User,
     chat: Chat,

@@ -138,7 +138,7 @@ def test_unread_are_messages_of_others_behind_the_marker() -> None:
     assert (unread(ada), unread(bob)) == (1, 2)
 
 
-def test_what_is_unread_is_counted_up_to_the_last_seq_that_is_said() -> None:
+def test_unread_messages_are_counted_up_to_the_reported_last_seq() -> None:
     """A client counts on from there: one place less, and a message is counted twice."""
     ada, bob = factories.user("ada"), factories.user("bob")
     chat = factories.chat(ada, bob)

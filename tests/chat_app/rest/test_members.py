@@ -54,7 +54,7 @@ def test_a_member_adds_people_and_agents() -> None:
         {"user": "bob", "role": "owner"},
     ],
 )
-def test_who_cannot_be_added_is_refused(body: dict[str, str]) -> None:
+def test_an_invalid_addition_is_refused(body: dict[str, str]) -> None:
     ada = factories.user("ada")
     factories.user("bob")
     factories.agent("echo")

@@ -72,7 +72,7 @@ def test_a_deleted_message_is_neither_unread_nor_the_preview() -> None:
     assert scene.unread_and_preview() == (0, None)
 
 
-def test_a_deleted_file_is_not_said_to_be_sent() -> None:
+def test_the_preview_does_not_mention_a_deleted_file() -> None:
     scene = Scene()
     scene.say(scene.ada, "look")
     item = {"type": "file", "file": {"url": "https://a.example/b"}, "filename": "b"}

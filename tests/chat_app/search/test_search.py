@@ -303,9 +303,7 @@ def test_a_former_index_is_replaced(chat: Chat, infix: str, former: str) -> None
 
 
 @pytest.mark.django_db(transaction=True)
-def test_an_index_that_was_lost_is_made_again_with_what_was_written_before(
-    chat: Chat, person: User
-) -> None:
+def test_a_lost_index_is_rebuilt_with_the_earlier_messages(chat: Chat, person: User) -> None:
     with connection.cursor() as cursor:
         if connection.vendor == "sqlite":
             # As a later migration would do it: the triggers go with the table that it replaces.

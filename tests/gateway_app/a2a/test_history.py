@@ -33,9 +33,7 @@ def task_of(
     return task
 
 
-def test_an_answer_to_a_waiting_task_stands_in_its_history(
-    web: httpx.Client, alice: Person
-) -> None:
+def test_an_answer_to_a_waiting_task_is_in_its_history(web: httpx.Client, alice: Person) -> None:
     question = send(web, "tool-user", "Find it", who=alice, metadata=TOOLS)
     message = text_message("42", taskId=question["id"])
     answer = call(web, "tool-user", "SendMessage", {"message": message}, who=alice)
@@ -85,7 +83,7 @@ def test_parts_come_back_as_they_were_sent(web: httpx.Client, alice: Person, for
     assert row.parts[1] == {"medium": 0, "call_id": call_id}
 
 
-def test_a_refused_approval_stands_in_the_history(web: httpx.Client, alice: Person) -> None:
+def test_a_refused_approval_is_in_the_history(web: httpx.Client, alice: Person) -> None:
     Agent.objects.filter(name="darkroom").update(approvals=["edit_picture"])
     parts = [{"text": "black and white"}, {"raw": picture(), "mediaType": "image/png"}]
     question = send(web, "darkroom", "", who=alice, parts=parts)
@@ -95,9 +93,7 @@ def test_a_refused_approval_stands_in_the_history(web: httpx.Client, alice: Pers
     assert history[-1]["parts"] == [{"text": "No"}]
 
 
-def test_a_payment_stands_in_the_history_without_what_pays(
-    web: httpx.Client, alice: Person
-) -> None:
+def test_a_payment_is_in_the_history_without_its_secret(web: httpx.Client, alice: Person) -> None:
     rich(alice)
     question = send(
         web, "paid-echo", "Hello there", who=alice, metadata={"x402.payment.status": "x"}

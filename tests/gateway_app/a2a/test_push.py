@@ -114,7 +114,7 @@ def test_each_state_is_sent_once_and_in_order(
     assert others[-2:] == ["TASK_STATE_INPUT_REQUIRED", "TASK_STATE_COMPLETED"]
 
 
-def test_what_is_not_taken_is_sent_again(
+def test_a_refused_delivery_is_sent_again(
     web: httpx.Client, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sessions_app.webhooks.deliveries.BACKOFF_SECONDS", (0, 0))
@@ -296,7 +296,7 @@ def refused_once(web: httpx.Client, receiver: Receiver, who: Person) -> None:
     assert "plover" in str(receiver.bodies[0])
 
 
-def test_a_text_that_was_deleted_meanwhile_is_not_sent(
+def test_a_text_deleted_before_the_retry_is_not_sent(
     web: httpx.Client, alice: Person, receiver: Receiver
 ) -> None:
     refused_once(web, receiver, alice)

@@ -57,7 +57,7 @@ def compact(web: httpx.Client, who: Person, **body: Any) -> httpx.Response:
     return web.post("/v1/responses/compact", json=request, headers=who.headers)
 
 
-def test_a_summary_and_the_users_messages_stand_for_a_conversation(
+def test_a_summary_and_the_users_messages_replace_a_conversation(
     web: httpx.Client, alice: Person, prompts: list[list[str]]
 ) -> None:
     quick_agent("noter", "noter")

@@ -86,7 +86,9 @@ def test_a_visitor_finds_a_response_by_its_id(web: httpx.Client) -> None:
     assert text_of(again) == "Again"
 
 
-def test_what_is_not_stored_cannot_be_read_and_goes(web: httpx.Client, alice: Person) -> None:
+def test_an_unstored_response_cannot_be_read_and_is_deleted(
+    web: httpx.Client, alice: Person
+) -> None:
     response = respond(web, "echo", {"store": False}, alice).json()
 
     assert (text_of(response), response["store"]) == ("Hello there", False)

@@ -114,7 +114,7 @@ def test_a_committed_sound_is_answered_in_the_beta(
     assert base64.b64decode(audio_frame["audio"]) == tone(120, format="audio/pcmu")
 
 
-def test_who_asks_for_text_gets_text(
+def test_a_client_that_asks_for_text_gets_text(
     realtime: Realtime, alice: Person, vendor: RealtimeVendor
 ) -> None:
     vendor.agent()

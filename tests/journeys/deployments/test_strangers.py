@@ -63,7 +63,7 @@ async def look_for_it(page: Page, product: Product, chat_id: str) -> None:
     assert SECRET not in await page.locator("body").inner_text()
 
 
-async def test_who_is_not_in_a_chat_receives_nothing_of_it(
+async def test_a_stranger_receives_nothing_of_a_chat(
     deployment: Product, chromium: Browser
 ) -> None:
     chat_id = new_chat(deployment, f"The {SECRET}", agents=("echo",))

@@ -220,7 +220,7 @@ def test_each_form_carries_a_new_key(rows: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("amount", ["1e3", "", "0", "-1", "\uff11", "10000.01", "99999999999"])
-def test_a_bad_amount_is_said_in_the_form(rows: dict[str, Any], amount: str) -> None:
+def test_an_invalid_amount_is_reported_in_the_form(rows: dict[str, Any], amount: str) -> None:
     client = signed_in(factories.superuser())
 
     page = order(client, "account", rows["account"], amount=amount)

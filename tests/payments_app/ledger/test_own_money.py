@@ -198,7 +198,7 @@ def test_no_operator_refuses_an_adjustment_of_their_own_money(
     adjustments.refuse(row.pk, by=other.pk, reason="withdrawn")
 
 
-def test_who_was_paid_may_give_it_back() -> None:
+def test_a_payee_may_refund_a_payment() -> None:
     seller, buyer = factories.user("seller"), factories.user("buyer")
     theirs, mine = of_person(buyer), of_person(seller)
     fund(theirs)
@@ -252,7 +252,7 @@ def test_a_correction_that_cannot_be_made_is_refused(words: list[str], message: 
     assert not AuditRecord.objects.exists()
 
 
-def test_who_asked_for_an_answer_does_not_void_what_another_pays_for_it() -> None:
+def test_an_asker_cannot_void_what_another_person_pays() -> None:
     asker, payer, other = (factories.user(name) for name in ("asker", "payer", "other"))
     account = of_person(payer)
     fund(account, "5")

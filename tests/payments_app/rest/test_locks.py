@@ -229,7 +229,7 @@ def test_an_extension_says_by_how_much_once(ada: Caller, smith: Caller) -> None:
         assert smith.refused("PATCH", f"lock/{lock_data['lockId']}", body)["code"] == "invalid"
 
 
-def test_who_pays_locks_into_a_token(ada: Caller) -> None:
+def test_a_payer_locks_money_into_a_token(ada: Caller) -> None:
     lock_data = ada.post("lock", {"amount": 2, "audience": ["worker"], "expiresIn": 60})
     assert (lock_data["lockedAmount"], lock_data["currency"]) == ("2", "USD")
     assert token_lookup.resolve(lock_data["token"], agent="worker").id == lock_data["tokenId"]

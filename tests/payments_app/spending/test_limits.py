@@ -163,7 +163,7 @@ def test_a_limit_of_a_token_counts_what_it_and_its_children_spend() -> None:
     ]  # fmt: skip
 
 
-def test_limits_of_tokens_are_a_persons_own_and_stand_beside_the_others() -> None:
+def test_limits_of_tokens_are_a_persons_own_and_apply_beside_the_others() -> None:
     ada = rich()
     token = issue(ada, "5", limits={"month": usd("3"), "day": usd("1")})
     limit_amounts = [

@@ -150,7 +150,7 @@ def hold(token: IssuedToken, amount: str) -> str:
     return authorize(key=new_key(), account_id=token.account_id, amount=usd(amount)).hold_id
 
 
-def test_revoking_gives_back_what_is_not_held_and_ends_the_children() -> None:
+def test_revoking_returns_the_unheld_rest_and_ends_the_children() -> None:
     ada = rich()
     parent = issue(ada, "2")
     child = delegate(parent, "1")
@@ -200,7 +200,7 @@ def test_the_periodic_job_gives_back_what_expired() -> None:
     assert (wallet(ada), hold_outcome.amount) == ("10", usd("0.5"))
 
 
-def test_a_refund_to_a_token_that_is_done_with_comes_back_too() -> None:
+def test_a_refund_to_a_finished_token_is_returned_too() -> None:
     ada = rich()
     token = issue(ada, "1")
     paid = services.capture(

@@ -187,7 +187,7 @@ def decide(client: Client, request_id: str, decision: str) -> Any:
     return client.post(url, {"decision": decision, "reason": "cash", "key": "k"})
 
 
-def test_who_has_the_permission_grants_in_the_admin(ada: Caller) -> None:
+def test_an_operator_with_the_permission_grants_in_the_admin(ada: Caller) -> None:
     request = request_top_up(ada)
     operator = staff("view_topuprequest", "grant_topup")
     for _ in range(2):
@@ -197,7 +197,7 @@ def test_who_has_the_permission_grants_in_the_admin(ada: Caller) -> None:
     assert page.status_code == 200
 
 
-def test_who_may_only_look_decides_nothing(ada: Caller) -> None:
+def test_an_operator_who_may_only_view_cannot_decide(ada: Caller) -> None:
     request = request_top_up(ada)
     assert decide(staff("view_topuprequest"), request["id"], "grant").status_code == 403
     assert wallet(ada.person) == "0"

@@ -35,7 +35,7 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.mark.parametrize("mode", ["invalid", "500 at verify", "no json"])
-def test_what_is_not_verified_is_not_settled_and_leaves_no_row(
+def test_an_unverified_payment_is_not_settled_and_leaves_no_row(
     chain: Facilitator, mode: Mode
 ) -> None:
     headers = signed(demand())
@@ -150,7 +150,7 @@ def test_another_amount_than_was_signed_is_not_credited(chain: Facilitator) -> N
     assert Receipt.objects.get().state == "submitted"
 
 
-def test_a_facilitator_that_is_away_is_said_and_nothing_is_written(settings: Settings) -> None:
+def test_an_unreachable_facilitator_is_reported_and_nothing_is_written(settings: Settings) -> None:
     settings.UAMP_X402_FACILITATOR = "http://127.0.0.1:1/"
     settings.UAMP_X402_PAY_TO = PAY_TO
     assert refusal(signed(demand())).code == "payment_failed"

@@ -39,7 +39,7 @@ def test_webhooks_and_links_belong_to_the_person(
     assert (gone.status_code, web.get(_path_of(link_url)).status_code) == (204, 404)
 
 
-def test_who_may_not_read_a_chat_with_a_key_does_not_open_it_to_others(
+def test_a_key_without_the_right_to_read_a_chat_cannot_open_it_to_others(
     web: httpx.Client, alice: Person, bob: Person
 ) -> None:
     chat = shared_chat(bob)
@@ -60,7 +60,7 @@ def test_who_may_not_read_a_chat_with_a_key_does_not_open_it_to_others(
     assert web.post(f"{path}/share-links", json={}, headers=both.headers).status_code == 201
 
 
-def test_who_may_not_read_a_message_with_a_key_reads_no_addresses_in_it(
+def test_a_key_without_the_right_to_read_a_message_gets_no_addresses_in_it(
     web: httpx.Client, alice: Person
 ) -> None:
     message = factories.message(shared_chat(alice), alice.user)

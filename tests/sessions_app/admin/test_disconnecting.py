@@ -87,7 +87,7 @@ def test_a_longer_list_takes_no_more_queries() -> None:
 
 
 @pytest.mark.parametrize("of_agent", [True, False])
-def test_who_may_not_change_agents_disconnects_nothing(*, of_agent: bool) -> None:
+def test_disconnecting_needs_the_right_to_change_agents(*, of_agent: bool) -> None:
     daemon(token())
     row = Agent.objects.get() if of_agent else AgentConnection.objects.get()
     client = staff("Support")

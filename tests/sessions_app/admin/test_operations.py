@@ -116,7 +116,7 @@ def test_an_operation_needs_a_reason_and_is_done_and_recorded_once(name: str) ->
 
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", OPERATIONS)
-def test_who_only_looks_does_nothing(name: str) -> None:
+def test_operations_need_more_than_the_right_to_view(name: str) -> None:
     model, _, role, _ = OPERATIONS[name]
     row, client = row_of(model), staff(role)
     url = page_of(row, name)

@@ -85,7 +85,7 @@ def test_names_of_files_are_contents(role: str) -> None:
     assert [NAME in pages(client, row) for row in rows] == [False] * len(rows)
 
 
-def test_who_may_view_contents_sees_the_names_of_files() -> None:
+def test_the_right_to_view_contents_shows_the_names_of_files() -> None:
     content, *_, upload, _ = rows_of_a_file()
     client = browser(factories.superuser())
 
@@ -172,7 +172,7 @@ def test_a_revoked_key_is_named_in_the_audit() -> None:
     assert detail == f"{key.prefix}… of ada (ci)"
 
 
-def test_a_queue_without_a_use_is_not_said_to_lack_workers(settings: Settings) -> None:
+def test_an_unused_queue_is_not_shown_as_lacking_workers(settings: Settings) -> None:
     client = staff("Support")
     for is_used, cell in ((True, "<td>none</td>"), (False, "<td>not used</td>")):
         settings.UAMP_LINK_CARDS, settings.UAMP_TRANSCRIPTION_URL = is_used, ""

@@ -74,7 +74,7 @@ def charged_chats() -> set[str]:
     return set(Transfer.objects.filter(kind="answer").values_list("chat_id", flat=True))
 
 
-def test_who_asked_is_asked_for_the_price_of_delegated_work(
+def test_the_asker_is_asked_for_the_price_of_delegated_work(
     dial: Dial, alice: Person, paid: Agent
 ) -> None:
     rich(alice)

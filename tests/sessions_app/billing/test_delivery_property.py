@@ -157,7 +157,7 @@ def _run_tools_for_free(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 @pytest.mark.usefixtures("unhurried")
-def test_what_is_not_paid_is_noticed(
+def test_unpaid_deliveries_are_detected(
     dial: Dial,
     monkeypatch: pytest.MonkeyPatch,
     break_it: Callable[[pytest.MonkeyPatch], None],

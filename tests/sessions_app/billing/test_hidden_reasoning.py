@@ -48,7 +48,7 @@ def ponderer(demo: object, monkeypatch: pytest.MonkeyPatch) -> Agent:
     return priced("paid", "ponder", **PRICES)
 
 
-def test_what_is_not_shown_is_reserved(dial: Dial, alice: Person, ponderer: Agent) -> None:
+def test_hidden_reasoning_is_reserved(dial: Dial, alice: Person, ponderer: Agent) -> None:
     ponderer.options = {"script": "ponder", "reasoning_tokens": BILLED}
     ponderer.save()
     rich(alice)
@@ -81,7 +81,7 @@ def test_what_is_counted_beyond_the_reservation_is_asked_for_before_the_end(
     assert clean()
 
 
-def test_who_does_not_pay_the_rest_has_paid_what_was_held(
+def test_a_payer_who_does_not_pay_the_rest_has_paid_the_hold(
     dial: Dial, alice: Person, ponderer: Agent, settings: Settings
 ) -> None:
     settings.UAMP_PAYMENT_SECONDS = 1

@@ -75,7 +75,7 @@ def rule(chat: Chat) -> tuple[str, int | None]:
     return chosen.rule, chosen.owner_id
 
 
-def test_an_owner_who_comes_back_owns_nothing_and_pays_nothing(
+def test_an_owner_who_rejoins_owns_nothing_and_pays_nothing(
     dial: Dial, web: httpx.Client, alice: Person, bob: Person, chat: Chat
 ) -> None:
     assert choose(web, alice, chat, "owner").is_success

@@ -69,7 +69,7 @@ async def test_what_was_not_paid_in_time_ends_and_is_not_asked_for_again(process
     assert await database.run(asker_balance, response) == "5"
 
 
-async def test_what_was_held_for_an_answer_that_is_lost_comes_back(process: Process) -> None:
+async def test_the_hold_of_a_lost_answer_is_released(process: Process) -> None:
     response = await database.run(left_behind, "in_progress")
     row = await database.run(asked_for, response)
     await database.run(pay, response, row)
@@ -84,7 +84,7 @@ async def test_what_was_held_for_an_answer_that_is_lost_comes_back(process: Proc
     assert (await database.run(ledger.audit)).clean
 
 
-async def test_who_paid_for_an_answer_that_is_lost_is_reported_what_is_left(
+async def test_the_payer_of_a_lost_answer_is_sent_the_balance(
     process: Process,
 ) -> None:
     response = await database.run(left_behind, "in_progress")

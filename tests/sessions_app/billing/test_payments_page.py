@@ -59,7 +59,7 @@ def test_the_account_has_its_limits_and_a_top_up(demo: ServerAddress, alice: Per
     assert top_up["amount"] == "10"
 
 
-def test_who_has_no_key_is_refused_but_for_the_public_keys(web: httpx.Client) -> None:
+def test_everything_but_the_public_keys_needs_a_key(web: httpx.Client) -> None:
     open_to_all = {"jwks", "hook"}
     for pattern in urlpatterns:
         if pattern.name in open_to_all:

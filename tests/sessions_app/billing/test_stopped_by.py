@@ -120,7 +120,7 @@ def test_neither_a_member_nor_a_payee_makes_others_pay_for_what_they_stopped(
 
 
 @pytest.mark.parametrize("how", ["switches the agent off", "removes the asker", "removes it"])
-def test_who_ends_an_answer_otherwise_makes_its_asker_pay_no_more_than_a_share(
+def test_an_answer_ended_by_another_person_costs_its_asker_no_more_than_a_share(
     dial: Dial, web: httpx.Client, slow: Agent, bob: Person, mallory: Person, how: str
 ) -> None:
     chat = shared_chat(mallory, rich(bob), agents=("dear",), trigger="always")

@@ -75,9 +75,7 @@ def test_a_token_of_the_session_pays_without_asking(dial: Dial, alice: Person) -
     assert earned(agent) == "0.25"
 
 
-def test_a_token_that_comes_with_session_update_pays_the_waiting_response(
-    dial: Dial, alice: Person
-) -> None:
+def test_a_token_in_a_session_update_pays_the_waiting_response(dial: Dial, alice: Person) -> None:
     priced("paid", per_answer="0.25")
     token = issue(rich(alice))
     client = dial()
@@ -251,7 +249,7 @@ def test_a_limit_holds_within_a_group_of_turns(alice: Person) -> None:
 
 
 @pytest.mark.usefixtures("database_threads")
-def test_an_account_that_was_rolled_back_is_made_again() -> None:
+def test_an_account_that_was_rolled_back_is_created_again() -> None:
     """An id that is remembered too early would refuse every later answer of the agent."""
     reference = ("agent", "agent_new", "USD")
     with suppress(RuntimeError), transaction.atomic():

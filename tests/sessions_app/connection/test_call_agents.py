@@ -114,7 +114,7 @@ def test_the_last_person_stays_with_the_agent(
     assert (left["state"], agents(left)["speaker"][0]) == ("running", "joined")
 
 
-def test_what_is_said_to_an_agent_is_answered_aloud_and_stands_in_the_chat(
+def test_speech_to_an_agent_is_answered_aloud_and_kept_in_the_chat(
     dial: Dial,
     web: httpx.Client,
     alice: Person,
@@ -202,7 +202,7 @@ def test_what_agents_of_calls_are_refused(
     assert not Message.objects.filter(chat=chat).exists()
 
 
-def test_bounds_of_what_is_said(
+def test_speech_has_bounds(
     dial: Dial,
     alice: Person,
     bob: Person,

@@ -203,7 +203,7 @@ def test_a_process_renews_the_participants_whose_sockets_it_holds(
     assert VoiceCall.objects.get().state == CallState.RUNNING
 
 
-def test_who_comes_later_learns_of_the_call_and_joins(
+def test_a_later_member_learns_of_the_call_and_joins(
     dial: Dial, web: httpx.Client, alice: Person, bob: Person, mallory: Person, chat: Chat
 ) -> None:
     caller, _ = running(dial, chat, alice, bob)

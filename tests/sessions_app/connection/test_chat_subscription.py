@@ -173,14 +173,14 @@ def test_a_lost_delta_is_repaired_when_the_next_one_comes() -> None:
 
 
 @pytest.mark.parametrize("from_the_group", [True, False])
-def test_a_delta_that_comes_twice_is_said_once(from_the_group: bool) -> None:  # noqa: FBT001 a case
+def test_a_repeated_delta_is_sent_once(from_the_group: bool) -> None:  # noqa: FBT001 a case
     local, reader = local_and_reader("one ", "two")
     for reported in [*local.reported, *local.reported[1:]]:
         reader.hear(reported, from_the_group=from_the_group)
     assert reader.story.texts == {"resp_1": "one two"}
 
 
-def test_a_lost_durable_event_is_read_before_the_next_is_said() -> None:
+def test_a_lost_durable_event_is_read_before_the_next_is_sent() -> None:
     local, reader = local_and_reader()
     local.message()
     local.message()
@@ -225,7 +225,7 @@ def test_the_end_of_an_old_log_without_an_output_takes_nothing_back() -> None:
     assert types == ["response.created", "response.delta", "response.error"]
 
 
-def test_text_that_comes_after_the_end_is_not_said() -> None:
+def test_text_after_the_end_is_not_sent() -> None:
     local, reader = local_and_reader("one ")
     late = local.reported[-1]
     local.end(0, 0)

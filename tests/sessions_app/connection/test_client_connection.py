@@ -185,7 +185,7 @@ async def test_a_database_that_is_away_for_a_moment_does_not_end_the_connection(
     assert [frame["seq"] for frame in first[:3]] == [1, 2, 3]
 
 
-async def test_a_pause_is_an_empty_batch_also_while_the_database_is_away(
+async def test_a_pause_is_an_empty_batch_even_while_the_database_is_away(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(outgoing_queue, "READ_AGAIN_SECONDS", 0.01)

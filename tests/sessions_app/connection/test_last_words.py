@@ -94,7 +94,7 @@ def test_a_stream_shows_the_text_that_is_stored(
 
 
 @pytest.mark.parametrize("how", ENDS)
-def test_who_comes_back_after_the_end_receives_the_rest_of_the_text(
+def test_a_client_that_returns_after_the_end_receives_the_rest_of_the_text(
     dial: Dial, web: httpx.Client, alice: Person, how: str
 ) -> None:
     quick_agent("teller", ENDS[how], delay=0.004)

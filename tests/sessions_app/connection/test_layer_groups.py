@@ -125,7 +125,7 @@ async def test_the_process_leaves_with_its_last_member(
     assert layer.group_count == 0
 
 
-async def test_who_joins_while_the_process_leaves_is_in_the_group(
+async def test_joining_while_the_process_leaves_ends_in_the_group(
     layer: HeldLayer, groups: LayerGroups
 ) -> None:
     first, second = Member(groups), Member(groups)

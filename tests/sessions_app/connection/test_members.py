@@ -111,7 +111,7 @@ def test_members_receive_everything_although_the_layer_loses_half(
     assert stories[0].texts == stories[1].texts == texts
 
 
-def test_who_joins_in_mid_answer_receives_all_of_it(
+def test_a_member_who_joins_in_mid_answer_receives_all_of_it(
     dial: Dial, alice: Person, bob: Person, chat: Chat
 ) -> None:
     asker = joined(dial, alice, chat)
@@ -130,7 +130,7 @@ def test_who_joins_in_mid_answer_receives_all_of_it(
     assert created["response_id"] == done["response_id"]
 
 
-def test_the_asker_who_comes_back_on_a_second_socket_receives_it_there_too(
+def test_an_asker_who_returns_on_a_second_socket_receives_it_there_too(
     dial: Dial, alice: Person, chat: Chat
 ) -> None:
     first, second = (joined(dial, alice, chat) for _ in range(2))
@@ -301,7 +301,7 @@ def test_a_stranger_receives_nothing(
     assert stranger.settle() == visitor.settle() == []
 
 
-def test_who_leaves_receives_nothing_more(
+def test_a_member_who_leaves_receives_nothing_more(
     dial: Dial, alice: Person, bob: Person, chat: Chat
 ) -> None:
     staying, leaving = meeting(dial, chat, alice, bob)

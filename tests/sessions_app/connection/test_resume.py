@@ -181,7 +181,7 @@ def resumed(client: UampClient, created: Frame, **resume: Any) -> list[Frame]:
     return client.settle()
 
 
-def test_nothing_is_said_twice(dial: Dial, alice: Person) -> None:
+def test_nothing_is_sent_twice(dial: Dial, alice: Person) -> None:
     created, done = cut_session(dial, alice)
     frames = resumed(dial(alice), created, epoch=created["epoch"], after=done["seq"])
     assert [f["type"] for f in frames] == ["session.created", "capabilities"]
@@ -189,7 +189,7 @@ def test_nothing_is_said_twice(dial: Dial, alice: Person) -> None:
     assert frames[0]["epoch"] == created["epoch"]
 
 
-def test_what_was_missed_is_said(dial: Dial, alice: Person) -> None:
+def test_missed_events_are_sent(dial: Dial, alice: Person) -> None:
     created, done = cut_session(dial, alice)
     frames = resumed(dial(alice), created, epoch=created["epoch"], after=0)
     assert [f["type"] for f in frames[2:]] == ["response.created", "response.done"]
@@ -200,7 +200,7 @@ def test_what_was_missed_is_said(dial: Dial, alice: Person) -> None:
 @pytest.mark.parametrize(
     "lie", [{"epoch": "00000000"}, {"after": 99}], ids=["another epoch", "ahead of the log"]
 )
-def test_a_log_that_cannot_be_continued_is_said(
+def test_a_log_that_cannot_be_continued_is_reported(
     dial: Dial, alice: Person, lie: dict[str, Any]
 ) -> None:
     created, _ = cut_session(dial, alice)

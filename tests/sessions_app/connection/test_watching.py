@@ -105,7 +105,7 @@ def test_an_answer_is_watched_by_its_message_and_not_by_its_text(
     assert not any(f["type"].startswith("response.") for f in frames)
 
 
-def test_a_member_who_was_added_watches_at_once_and_one_who_was_removed_no_more(
+def test_an_added_member_watches_at_once_and_a_removed_one_no_longer(
     dial: Dial, alice: Person, bob: Person, mallory: Person
 ) -> None:
     chat = shared_chat(alice, bob)
@@ -214,7 +214,7 @@ def test_a_changed_balance_reaches_the_person_alone(dial: Dial, alice: Person, b
     assert other.settle() == []
 
 
-def test_a_call_rings_where_the_chat_is_watched_and_for_who_comes_later(
+def test_a_call_rings_for_watchers_and_for_those_who_connect_later(
     dial: Dial, alice: Person, bob: Person, mallory: Person
 ) -> None:
     chat = shared_chat(alice, bob)

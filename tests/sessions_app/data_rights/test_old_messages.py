@@ -159,7 +159,7 @@ def test_what_was_deleted_before_leaves_the_log_too(settings: Settings) -> None:
 
 
 @pytest.mark.django_db
-def test_a_chat_that_was_deleted_meanwhile_is_passed(settings: Settings) -> None:
+def test_a_chat_deleted_in_the_meantime_is_skipped(settings: Settings) -> None:
     chat, (message,) = spoken_chat(factories.user("ada"), ["gone"])
     place = message.seq
     Chat.objects.filter(pk=chat.pk).delete()

@@ -270,7 +270,7 @@ def approve_during_expiry() -> list[ToolCall]:
     return late
 
 
-async def test_a_call_that_was_allowed_at_the_last_moment_is_not_said_to_be_refused(
+async def test_a_call_approved_at_the_last_moment_is_not_reported_as_expired(
     process: Process,
 ) -> None:
     del process

@@ -70,7 +70,7 @@ def test_a_stateless_turn_ends_at_the_clients_tools(
         assert messages[3]["content"] == "22 degrees"
 
 
-def test_what_the_server_did_besides_comes_back_with_the_history(
+def test_the_servers_own_calls_are_returned_with_the_history(
     dial: Dial, alice: Person, bob: Person, settings: Settings
 ) -> None:
     settings.UAMP_SERVER_TOOLS = [*settings.UAMP_SERVER_TOOLS, TOOL]

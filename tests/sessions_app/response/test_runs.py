@@ -77,7 +77,7 @@ async def locked(chat_id: str) -> AsyncIterator[None]:
         await asyncio.to_thread(join_threads, [thread])
 
 
-async def test_a_cancel_that_comes_while_the_end_is_written_takes_nothing_back(
+async def test_a_cancel_while_the_end_is_written_changes_nothing(
     process: Process,
 ) -> None:
     session = await database.run(open_session, "echo", delay=0.1)
@@ -124,7 +124,7 @@ async def test_an_answer_that_is_made_faster_than_read_has_few_frames(
     assert slow.texts == ["one ", "two ", "three"]
 
 
-async def test_text_that_waits_is_reported_before_what_comes_after_it(
+async def test_pending_text_is_reported_before_later_events(
     process: Process, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     del process
@@ -158,7 +158,9 @@ class Latecomer(Hearer):
         super().ended(response_id)
 
 
-async def test_who_comes_when_a_run_is_over_does_not_wait_for_its_end(process: Process) -> None:
+async def test_a_late_listener_does_not_wait_for_the_end_of_a_finished_run(
+    process: Process,
+) -> None:
     session = await database.run(open_session, "echo")
     late = Latecomer()
     late.run = await ask(session, "one two three", late)

@@ -110,7 +110,9 @@ def test_an_answer_is_spoken_in_the_format_that_is_asked_for(
     assert vendor.session["audio"]["output"] == {"format": {"type": "audio/pcmu"}, "voice": "cedar"}
 
 
-def test_who_asks_for_no_sound_gets_none(dial: Dial, alice: Person, vendor: RealtimeVendor) -> None:
+def test_a_client_that_does_not_ask_for_sound_gets_none(
+    dial: Dial, alice: Person, vendor: RealtimeVendor
+) -> None:
     vendor.agent()
     client = dial(alice)
     client.create_session(agent="speaker")

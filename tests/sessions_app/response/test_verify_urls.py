@@ -133,7 +133,7 @@ def test_receipts_without_their_answers_are_not_proven(
         ("https://a.example/x?y=1", "/x?y=1"),
     ],
 )
-def test_a_page_stands_for_what_is_verified_of_it(url: str, address: str) -> None:
+def test_the_address_of_a_page_leads_to_its_export(url: str, address: str) -> None:
     assert _address(url) == ("https://a.example", address)
 
 

@@ -102,7 +102,7 @@ def delegated_call(chat: Chat, bob: Person, status: str) -> ToolCall:
 
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("reader", READERS)
-def test_who_may_not_read_the_work_is_shown_the_open_question_at_most(
+def test_without_the_right_to_read_the_work_only_its_open_question_is_shown(
     web: httpx.Client,
     alice: Person,
     bob: Person,

@@ -98,7 +98,7 @@ def test_a_file_is_measured_without_a_lock(monkeypatch: pytest.MonkeyPatch) -> N
     assert in_transaction == [False]
 
 
-def test_what_may_not_be_stored_is_said() -> None:
+def test_a_file_that_cannot_be_stored_is_reported() -> None:
     call = queued_call("steps")
     with Work(claimed(call)) as work, pytest.raises(ToolError, match="The file is empty"):
         work.write_content(b"", mime_type="text/csv", filename="r.csv")

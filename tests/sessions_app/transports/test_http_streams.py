@@ -163,7 +163,7 @@ def test_an_input_that_is_sent_twice_counts_once(web: httpx.Client) -> None:
         assert output_text(stream.until("response.done")[-1].data) == "Hello"
 
 
-def test_an_input_that_a_turn_took_is_not_said_in_the_next_one(web: httpx.Client) -> None:
+def test_an_input_of_a_turn_is_not_repeated_in_the_next_one(web: httpx.Client) -> None:
     session_id = opened(web, agent="echo")
     headers = {"X-Session-ID": session_id}
     event = new_event("input.text", text="Hello", timestamp=1)
@@ -188,7 +188,7 @@ def test_an_input_that_a_turn_took_is_not_said_in_the_next_one(web: httpx.Client
     assert answers == ["Hello", "Bye"]
 
 
-def test_the_wrong_method_is_said(web: httpx.Client) -> None:
+def test_a_wrong_method_is_reported(web: httpx.Client) -> None:
     for method, path in (("GET", "/events"), ("POST", "/events/stream"), ("GET", "/uamp/stream")):
         answer = web.request(method, path)
         assert answer.status_code == 405

@@ -19,7 +19,7 @@ def counting(dial: Dial, alice: Person) -> tuple[Dial, Frame]:
     return dial, created
 
 
-def test_a_cancelled_response_says_what_it_said_so_far_and_nothing_more(
+def test_a_cancelled_response_keeps_its_text_so_far_and_nothing_more(
     dial: Dial, alice: Person
 ) -> None:
     client = dial(alice)

@@ -134,7 +134,7 @@ def test_contents_of_others_are_as_unknown_as_those_that_do_not_exist(
     assert owners_answer == "received: done"
 
 
-def test_who_was_not_declared_is_not_asked(dial: Dial) -> None:
+def test_an_undeclared_agent_is_not_asked(dial: Dial) -> None:
     doer("boss", "worker")
     doer("worker")
     doer("stranger")
@@ -259,7 +259,7 @@ def test_a_deep_answer_is_forwarded_to_the_top(dial: Dial) -> None:
 
 
 @pytest.mark.usefixtures("celery_worker_thread")
-def test_who_comes_while_they_work_sees_what_runs_and_how_far_it_is(
+def test_a_member_who_joins_during_the_work_sees_its_progress(
     dial: Dial, alice: Person, bob: Person, tmp_path: Path
 ) -> None:
     doer("boss", "worker")
@@ -314,7 +314,7 @@ def cancelled_while(client: UampClient, agent: str, text: str, *, until: Any) ->
     return client.until(*TERMINAL)[-1]
 
 
-def test_who_cancels_an_answer_cancels_the_work_for_it(dial: Dial) -> None:
+def test_cancelling_an_answer_cancels_the_work_for_it(dial: Dial) -> None:
     for name, other in (("a1", "a2"), ("a2", "a3")):
         doer(name, other)
     doer("a3")
@@ -329,7 +329,7 @@ def test_who_cancels_an_answer_cancels_the_work_for_it(dial: Dial) -> None:
 
 
 @pytest.mark.usefixtures("celery_worker_thread")
-def test_who_cancels_an_answer_cancels_the_tools_of_the_others(dial: Dial, tmp_path: Path) -> None:
+def test_cancelling_an_answer_cancels_the_tools_of_its_helpers(dial: Dial, tmp_path: Path) -> None:
     doer("boss", "worker")
     doer("worker", tools=("steps",))
     journal = tmp_path / "journal"

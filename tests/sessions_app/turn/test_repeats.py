@@ -313,7 +313,7 @@ async def gather(send: Callable[[httpx.AsyncClient], Any], base: str) -> list[ht
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("path", ["/uamp", "/uamp/stream"])
 @pytest.mark.parametrize("is_visitor", [True, False])
-def test_a_batch_that_is_sent_twice_at_once_has_its_answer_or_may_come_again(
+def test_a_batch_sent_twice_at_once_is_answered_or_may_be_repeated(
     web: httpx.Client, alice: Person, paid: Callable[..., str], path: str, *, is_visitor: bool
 ) -> None:
     headers = {"Idempotency-Key": "one", "X-Payment-Token": paid("one")}

@@ -208,7 +208,7 @@ def test_long_calls_of_one_asker_run_one_after_another() -> None:
     assert began.qsize() == LONG_THREADS - 1
 
 
-def test_a_tool_result_whose_call_ends_meanwhile_leaves_no_file(
+def test_a_tool_result_whose_call_ends_while_it_is_stored_leaves_no_file(
     dial: Dial, alice: Person, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def end_call(*_: Any, **__: Any) -> int:

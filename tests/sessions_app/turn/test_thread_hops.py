@@ -67,7 +67,7 @@ def test_a_shared_turn_also_waits_for_its_facts(shared: UampClient) -> None:
     assert modules_in(hops) == [FACTS, BEGIN, *END]
 
 
-def test_a_turn_reads_what_is_not_cached_with_its_facts(
+def test_a_turn_reads_uncached_rows_with_its_facts(
     shared: UampClient, dial: Dial, bob: Person, chat: Chat
 ) -> None:
     read_by(bob, dial, chat)

@@ -32,7 +32,7 @@ def answered(client: UampClient) -> str:
             return str(message["id"])
 
 
-def test_an_answer_is_made_again_in_its_place(
+def test_an_answer_is_regenerated_in_its_place(
     dial: Dial, web: httpx.Client, alice: Person, bob: Person
 ) -> None:
     quick_agent("parrot", "echo")
@@ -89,7 +89,7 @@ def test_an_answer_is_made_again_in_its_place(
     assert refusal(asker) == "message_conflict"
 
 
-def test_who_may_not_have_an_answer_made_again(dial: Dial, alice: Person, bob: Person) -> None:
+def test_who_may_not_regenerate_an_answer(dial: Dial, alice: Person, bob: Person) -> None:
     quick_agent("parrot", "echo")
     chat = shared_chat(alice, bob, agents=("parrot",))
     owner, member = joined(dial, alice, chat), joined(dial, bob, chat)
@@ -115,9 +115,7 @@ def test_who_may_not_have_an_answer_made_again(dial: Dial, alice: Person, bob: P
     assert Response.objects.count() == 1
 
 
-def test_an_answer_that_is_made_again_is_agreed_to_and_paid_once_more(
-    dial: Dial, alice: Person
-) -> None:
+def test_a_regenerated_answer_is_agreed_to_and_paid_once_more(dial: Dial, alice: Person) -> None:
     agent = priced("paid", per_answer="0.25")
     rich(alice)
     client = dial(alice)

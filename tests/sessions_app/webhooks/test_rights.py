@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tests.webhook_receiver import Receiver
 
 
-def test_words_that_were_deleted_meanwhile_are_not_sent(
+def test_a_message_deleted_before_the_retry_is_not_sent(
     web: httpx.Client, alice: Person, receiver: Receiver
 ) -> None:
     chat = shared_chat(alice)
@@ -50,7 +50,7 @@ def test_nothing_is_sent_to_who_left_the_chat(
     assert receiver.seen == []
 
 
-def test_what_was_queued_is_not_sent_to_who_left_meanwhile(
+def test_queued_events_are_not_sent_to_a_member_who_left(
     web: httpx.Client, alice: Person, bob: Person, receiver: Receiver
 ) -> None:
     chat = shared_chat(alice, bob)
@@ -109,7 +109,7 @@ def test_a_key_that_reads_no_chats_has_nothing_sent_to_an_address_of_its_own(
     wait_until(all_sent)
 
 
-def test_who_left_the_chat_does_not_begin_a_webhook_again(
+def test_a_member_who_left_cannot_restart_a_webhook(
     web: httpx.Client, alice: Person, bob: Person, receiver: Receiver
 ) -> None:
     chat = shared_chat(alice, bob)

@@ -174,7 +174,7 @@ def test_ctrl_c_cancels_the_answer(
     wait_until(lambda: Response.objects.get().status == "cancelled")
 
 
-def test_tail_prints_what_was_and_what_comes_without_escape_sequences(
+def test_tail_prints_past_and_new_messages_without_escape_sequences(
     demo: ServerAddress, alice: Person, bob: Person, installed: Installed
 ) -> None:
     shared_chat(alice, bob)

@@ -74,7 +74,7 @@ def test_an_editor_talks_to_an_agent(
             assert process.stderr.read() == ""
 
 
-def test_what_is_wrong_is_said_before_an_editor_waits(
+def test_a_mistake_is_reported_before_an_editor_waits(
     demo: ServerAddress, alice: Person, installed: Installed
 ) -> None:
     before = counted_rows()

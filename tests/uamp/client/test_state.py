@@ -51,7 +51,7 @@ def done(text: str) -> ResponseDone:
 
 @pytest.mark.parametrize("shown_count", range(len(TEXT) + 1))
 @pytest.mark.parametrize("again", range(len(TEXT) + 1))
-def test_text_that_comes_again_is_shown_once(shown_count: int, again: int) -> None:
+def test_repeated_text_is_shown_once(shown_count: int, again: int) -> None:
     answer = AnswerState("r")
     events = [text_delta("r", letter, at) for at, letter in enumerate(TEXT[:shown_count])]
     # After a lost connection: the text so far, which may be less than was shown, then the rest.
@@ -84,7 +84,7 @@ def opened(session: ClientSession, session_id: str, **fields: object) -> None:
     session.receive(created)
 
 
-def test_a_durable_event_that_comes_twice_is_taken_once() -> None:
+def test_a_repeated_durable_event_is_taken_once() -> None:
     ids = map(str, itertools.count())
     session = ClientSession(
         chat="chat_1", agent=None, config=SessionConfig(), new_id=lambda: next(ids), now=lambda: 0
@@ -211,7 +211,7 @@ def test_nothing_of_a_replaced_log_is_paid_approved_or_cancelled() -> None:
 
 
 @pytest.mark.parametrize("is_replaced", [True, False])
-def test_consent_that_comes_after_the_end_of_its_answer_is_not_sent(*, is_replaced: bool) -> None:
+def test_consent_given_after_the_end_of_its_answer_is_not_sent(*, is_replaced: bool) -> None:
     session = answering()
     session.receive(PAYMENT)
     session.receive(APPROVAL)
@@ -279,7 +279,7 @@ LINES = [
 ]
 
 
-def test_an_export_is_whole_or_it_is_said_where_it_is_not() -> None:
+def test_an_export_is_whole_or_the_place_of_the_damage_is_reported() -> None:
     with pytest.raises(ExportCutError, match="was changed") as changed:
         check_export(LINES)
     assert changed.value.code == "export_changed"

@@ -40,7 +40,7 @@ def test_credentials_leave_the_configuration() -> None:
     )
 
 
-def test_what_stands_at_the_top_wins() -> None:
+def test_top_level_members_win() -> None:
     event = _decode(
         type="session.create",
         agent="top",

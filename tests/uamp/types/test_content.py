@@ -19,7 +19,7 @@ _ID = "550e8400-e29b-41d4-a716-446655440000"
         f"http://localhost:8000/api/content/{_ID}?x",
     ],
 )
-def test_the_id_stands_in_the_url(url: str) -> None:
+def test_the_id_is_read_from_the_url(url: str) -> None:
     assert uamp.content_id_of(url) == _ID
 
 
@@ -37,7 +37,7 @@ def test_the_id_stands_in_the_url(url: str) -> None:
         "/api/content/550e8400-...",
     ],
 )
-def test_no_id_stands_elsewhere(url: str) -> None:
+def test_other_urls_have_no_id(url: str) -> None:
     assert uamp.content_id_of(url) is None
 
 

@@ -73,7 +73,7 @@ async def test_what_is_written_in_one_turn_of_the_loop_is_one_write(writes: Writ
     assert writes.sizes == [6, 5]
 
 
-async def test_what_is_not_written_yet_counts_as_not_taken(writes: Writes) -> None:
+async def test_unwritten_bytes_count_as_buffered(writes: Writes) -> None:
     writes.joined.write(b"one")
     writes.joined.write(b"two")
     assert writes.joined.get_write_buffer_size() == 6

@@ -15,7 +15,7 @@ from websockets.sync.client import connect
 from tests.uamp_project.servers.served import MIB, Served, open_raw
 
 
-def test_frames_come_back_as_they_went_also_empty_ones(serve: Callable[..., Served]) -> None:
+def test_frames_are_echoed_unchanged_even_empty_ones(serve: Callable[..., Served]) -> None:
     with connect(f"ws://127.0.0.1:{serve().port}/echo") as ws:
         for message in ("text", "", b"bytes", b"", "ä" * 1000):
             ws.send(message)
@@ -136,7 +136,7 @@ def test_a_client_that_floods_a_slow_application_is_held_up(
     assert grown < 20 * MIB
 
 
-def test_a_port_that_is_taken_is_said(serve: Callable[..., Served]) -> None:
+def test_a_port_in_use_is_reported(serve: Callable[..., Served]) -> None:
     port = serve().port
     program = (
         "from uamp_project.servers.daphne_server import BackpressureServer as S\n"

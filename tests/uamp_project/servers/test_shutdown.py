@@ -56,7 +56,7 @@ def test_an_application_that_ignores_its_cancellation_is_abandoned(
     assert served.process.wait(timeout=120) == 0
 
 
-def test_a_signal_that_comes_twice_is_one_wish(serve: Callable[..., Served]) -> None:
+def test_a_repeated_signal_stops_once(serve: Callable[..., Served]) -> None:
     served = serve(drain=1)
     with connect(f"ws://127.0.0.1:{served.port}/echo") as ws:
         ws.send("before")

@@ -82,7 +82,7 @@ async def test_the_first_plan_in_a_reply_is_the_plan(reply: str) -> None:
     assert statuses((await bot.generate("go", START)).state) == {"a": "completed"}
 
 
-async def test_where_a_call_stands_for_the_plan_no_other_can_be_made() -> None:
+async def test_no_other_call_can_be_made_where_a_call_carries_the_plan() -> None:
     """UAP §5.4: planSchema holds the model, also where structured output is a forced call."""
 
     async def answer(exchange: Exchange) -> None:

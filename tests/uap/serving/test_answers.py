@@ -186,7 +186,7 @@ async def test_code_of_the_agent_that_raises_ends_the_answer() -> None:
     assert "secret" not in end.error.message
 
 
-async def test_too_many_rounds_of_tools_are_said() -> None:
+async def test_too_many_rounds_of_tools_are_reported() -> None:
     async def script(_request: LLMRequest) -> AsyncIterator[Step]:
         yield Call(name="again", arguments={})
 

@@ -66,7 +66,7 @@ async def test_the_address_of_another_host_is_not_asked(origin: str, host: str) 
     assert data == f"/api/content/{ONE} Bearer key".encode()
 
 
-async def test_what_is_not_there_is_not_found(origin: str) -> None:
+async def test_a_missing_content_is_not_found(origin: str) -> None:
     with pytest.raises(LookupError):
         await read(origin, f"/api/content/{ONE}?signature=missing")
     with pytest.raises(LookupError):

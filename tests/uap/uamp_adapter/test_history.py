@@ -197,7 +197,7 @@ async def test_a_remembered_message_is_converted_once_for_each_agent() -> None:
     assert [type(message) for message in other.messages] == [UserMessage, UserMessage]
 
 
-async def test_a_call_that_stands_before_plain_words_is_still_answered() -> None:
+async def test_a_call_before_plain_text_is_still_answered() -> None:
     call = ToolCallData(id="c1", name="find", arguments="{}")
     history = [
         Message(role="assistant", content=None, tool_calls=(call,)),

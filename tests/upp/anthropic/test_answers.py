@@ -185,7 +185,7 @@ async def test_a_refusal_without_words_is_filtered_content() -> None:
     assert caught.value.code == ErrorCode.CONTENT_FILTERED
 
 
-async def test_what_is_not_known_is_passed_over() -> None:
+async def test_unknown_events_are_ignored() -> None:
     async def answer(exchange: Exchange) -> None:
         await begin(exchange)
         await exchange.event("something_new", index=7)

@@ -150,7 +150,7 @@ class Attempts:
             self.seen.append(step)
 
 
-async def test_an_attempt_that_fails_before_its_first_event_is_made_again() -> None:
+async def test_an_attempt_that_fails_before_its_first_event_is_retried() -> None:
     attempts = Attempts([error()], [error(ErrorCode.TIMEOUT)], ["a", "b"])
     strategy = Counting(2)
     assert await attempts.run(strategy) == ["a", "b"]

@@ -25,7 +25,7 @@ from upp.providers.scripted import ScriptedModel
 AT = datetime(2026, 1, 2, 3, 4, 5, 678000, tzinfo=UTC)
 
 
-def test_a_thread_keeps_what_is_said_in_order() -> None:
+def test_a_thread_keeps_messages_in_order() -> None:
     thread = Thread(updated_at=AT).user("hi").assistant("ho").user((TextBlock(text="on"),))
     assert [message.text for message in thread] == ["hi", "ho", "on"]
     assert len(thread) == 3

@@ -47,7 +47,7 @@ PICTURE = ImageBlock(source=BytesSource(data=b"x"), mime_type="image/png")
         ((), ()),
     ],
 )
-def test_content_may_be_given_as_it_is_said(
+def test_content_may_be_text_a_block_or_a_list(
     kind: Callable[..., Message], value: Any, content: Any
 ) -> None:
     message: Any = kind(content=value)

@@ -40,7 +40,7 @@ async def test_the_start_and_the_end_are_logged(caplog: pytest.LogCaptureFixture
     ]
 
 
-async def test_what_is_said_is_logged_when_it_is_asked_for(
+async def test_messages_are_logged_on_request(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     logger = logging.getLogger("own")

@@ -96,7 +96,7 @@ async def test_no_header_is_sent_that_no_header_may_be() -> None:
     await provider.aclose()
 
 
-async def test_who_stops_following_closes_the_socket() -> None:
+async def test_abandoning_the_stream_closes_the_socket() -> None:
     with realtime_vendor("One two three") as vendor:
         vendor.go_on.clear()
         provider = OpenAIRealtimeProvider(base_url=vendor.url)

@@ -213,7 +213,7 @@ def test_splits_add_up(parts: list[str]) -> None:
     assert (available(agent), held(payer)) == ("0", "4")
 
 
-def test_an_account_that_stands_in_two_splits_gets_both() -> None:
+def test_an_account_in_two_splits_gets_both() -> None:
     payer, agent = funded_account("payer", "10"), funded_account("agent")
 
     services.capture(
@@ -226,7 +226,7 @@ def test_an_account_that_stands_in_two_splits_gets_both() -> None:
     assert available(agent) == "3"
 
 
-def test_who_pays_gets_no_part() -> None:
+def test_the_payer_cannot_be_paid_a_part() -> None:
     payer = funded_account("payer", "10")
 
     with pytest.raises(services.SameAccount):

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @pytest.mark.parametrize("path", ["/uamp", "/uamp/stream"])
-def test_what_is_not_paid_is_demanded_and_leaves_nothing(
+def test_an_unpaid_batch_is_refused_with_a_demand_and_leaves_nothing(
     web: httpx.Client, agent: Agent, path: str
 ) -> None:
     answer = ask(web, path)

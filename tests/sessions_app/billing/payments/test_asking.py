@@ -79,7 +79,7 @@ def test_nothing_is_asked_of_a_free_agent(dial: Dial, alice: Person) -> None:
     assert not PaymentRequest.objects.exists()
 
 
-def test_no_word_is_said_before_it_is_paid(dial: Dial, alice: Person) -> None:
+def test_no_text_is_sent_before_it_is_paid(dial: Dial, alice: Person) -> None:
     priced("paid", per_answer="1")
     client = dial(alice)
     client.create_session(agent="paid")
@@ -177,7 +177,7 @@ def test_the_others_see_for_whose_payment_an_answer_waits(
     assert "progress" not in types(latest.until("message.created"))
 
 
-def test_who_comes_back_is_asked_again(dial: Dial, alice: Person) -> None:
+def test_a_payer_who_reconnects_is_asked_again(dial: Dial, alice: Person) -> None:
     priced("paid", per_answer="1")
     chat = shared_chat(rich(alice), agents=("paid",))
     client = dial(alice)

@@ -53,7 +53,7 @@ def test_a_bad_payment_says_what_to_do_and_what_is_there(
     assert refused["can_retry"] is True
 
 
-def test_a_payment_that_comes_twice_is_taken_once(dial: Dial, alice: Person) -> None:
+def test_a_repeated_payment_is_taken_once(dial: Dial, alice: Person) -> None:
     agent = priced("paid", per_answer="1")
     rich(alice)
     client = dial(alice)

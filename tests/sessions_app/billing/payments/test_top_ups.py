@@ -47,7 +47,7 @@ def test_a_text_that_grows_beyond_its_reservation_pauses_until_it_is_topped_up(
 
 
 @pytest.mark.usefixtures("brisk")
-def test_who_takes_back_what_they_allowed_is_asked_for_the_rest(dial: Dial, alice: Person) -> None:
+def test_a_payer_who_revokes_an_approval_is_asked_for_the_rest(dial: Dial, alice: Person) -> None:
     agent = priced("paid", "slow", output_per_1k="1")
     rich(alice)
     approvals.approve(alice.user.pk, agent.pk, usd("5"))

@@ -111,7 +111,7 @@ def test_a_batch_that_allows_a_tool_brings_the_answer(
     assert output_text(answered[-1]) == "received: 1 steps"
 
 
-def test_who_cancels_the_answer_takes_the_question_back(
+def test_cancelling_the_answer_withdraws_the_question(
     dial: Dial, alice: Person, bob: Person, journal: Path
 ) -> None:
     asker()

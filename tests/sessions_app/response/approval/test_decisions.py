@@ -187,7 +187,7 @@ def test_a_decision_that_fits_two_calls_decides_neither(
         assert done["response_id"] == questions[1]["response_id"]
 
 
-def test_who_opens_the_chat_later_is_asked_too(
+def test_a_member_who_opens_the_chat_later_is_asked_too(
     dial: Dial, alice: Person, bob: Person, mallory: Person, journal: Path
 ) -> None:
     asker()

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from tests.live_server import Dial, Person
 
 
-def test_who_removes_and_starts_what(
+def test_who_may_remove_and_start_a_waiting_message(
     dial: Dial, bob: Person, mallory: Person, web: httpx.Client, chat: Chat, busy: UampClient
 ) -> None:
     other = inside(dial, bob, chat)

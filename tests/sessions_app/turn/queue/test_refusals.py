@@ -75,7 +75,7 @@ def test_a_refused_message_is_not_retried_forever(
     assert QueuedTurn.objects.get().code == "queue_full"
 
 
-def test_nothing_is_sent_for_one_who_left(
+def test_nothing_is_sent_for_a_member_who_left(
     dial: Dial, bob: Person, chat: Chat, busy: UampClient
 ) -> None:
     other = inside(dial, bob, chat)
