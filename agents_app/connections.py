@@ -153,7 +153,7 @@ def dead_processes() -> list[str]:
 def refused_by_daemons(
     agent_id: str, options: Collection[str], *, with_tools: bool = False
 ) -> list[str]:
-    """Return which of a client's options some daemon of an agent ignores; none without a daemon.
+    """Return the client options that some daemon of an agent ignores; none without a daemon.
 
     Any daemon that accepts responses may get the next one. Daemons list the options that they keep
     to in `extensions.options` of their capabilities. With `with_tools`, the result includes `tools`
@@ -389,7 +389,7 @@ def open_daemons(limit: int) -> int:
 
 
 def capabilities_of(agent_id: str) -> Any:
-    """Return what the most recently registered daemon announced, as builtins, or None."""
+    """Return the announcement of the most recently registered daemon, as builtins, or None."""
     rows = AgentConnection.objects.filter(agent=agent_id, capabilities__isnull=False)
     return rows.order_by("-pk").values_list("capabilities", flat=True).first()
 

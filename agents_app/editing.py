@@ -139,7 +139,7 @@ def change(agent: Agent, values: Mapping[str, Any]) -> Agent:
 
 
 def _look(agent: Agent) -> None:
-    """Read what the address of a remote agent says about it, as the admin's form does."""
+    """Discover a remote agent at its address, as the admin's form does."""
     agent.found, agent.probed_at = {}, None
     if agent.kind == AgentKind.REMOTE:
         agent.found, agent.probed_at = facts_of(agent), timezone.now()

@@ -1,4 +1,4 @@
-"""Which agents visitors may use. Synchronous."""
+"""The agents that visitors may use. Synchronous."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who may act as another person: set their password, create a key for them, or see its secret.
+"""The right to act as another person: set their password, create or see one of their keys.
 
 The holder of a person's secret has the rights of that person, reads their private chats and spends
 their money.

@@ -114,14 +114,14 @@ def _is_sign(character: str) -> bool:
 
 
 class _Addresses:
-    """Where a bare address ends: before punctuation of any script."""
+    """The end of a bare address: before punctuation of any script."""
 
     def __init__(self, linkify: Any) -> None:
         self._whole = linkify.default_schemas["http:"]["validate"]
         linkify.add("http:", {"validate": self.length_at})
 
     def length_at(self, text: str, position: int) -> int:
-        """Return how many characters after the scheme belong to an address; 0 for none."""
+        """Return the number of characters of an address after its scheme; 0 for none."""
         address = text[position : position + self._whole(text, position)]
         if (end := _AFTER_ADDRESS.search(address)) is not None:
             address = address[: end.start()]

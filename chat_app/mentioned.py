@@ -32,7 +32,7 @@ def has_sign(text: str) -> bool:
 
 
 def mentioned_names(text: str, names: Iterable[str]) -> set[str]:
-    """Return which of these names a text mentions outside code, folded.
+    """Return those of these names that a text mentions outside code, folded.
 
     Where a script is written without spaces, the longest name that the letters begin with counts.
     """

@@ -81,7 +81,7 @@ class House:
 
 @dataclass
 class Box:
-    """Where an app is drawn; `lines` holds its names with their separators."""
+    """The place of an app in the picture; `lines` holds its names with their separators."""
 
     app: App
     x: float
@@ -160,7 +160,7 @@ def _barred(
 def _arrows(
     levels: tuple[tuple[str, ...], ...], barred: set[tuple[str, str]]
 ) -> tuple[tuple[str, str], ...]:
-    """Return who may import whom, without the pairs that lead through another app."""
+    """Return the imports between apps, without those that lead through another app."""
     level_of = {name: number for number, level in enumerate(levels) for name in level}
     names = list(level_of)
     may = {

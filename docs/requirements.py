@@ -50,7 +50,7 @@ class Guarantees(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 class Divergence(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Where this repository differs from a requirement."""
+    """A difference between this repository and a requirement."""
 
     specified: str
     here: str

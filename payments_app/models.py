@@ -334,7 +334,7 @@ class Receipt(models.Model):
 
 
 class VerifiedAccount(models.Model):
-    """How far a passed audit has verified an account: entries up to there add up to `posted`."""
+    """The last entry of an account that a clean audit covers; entries so far add up to `posted`."""
 
     account = models.OneToOneField(Account, models.CASCADE, primary_key=True, related_name="+")
     entry_id = models.BigIntegerField()

@@ -139,7 +139,7 @@ def holds_of_response(response_id: str) -> list[HoldRow]:
 
 
 def committed_total(response_ids: Collection[str], *, agent_id: str, asset: str) -> Money:
-    """Return what was charged for an agent's answers to these responses, and is still held."""
+    """Return the sum charged or still held for an agent's answers to these responses."""
     holds = Hold.objects.filter(
         response_id__in=response_ids, agent_id=agent_id, account__asset=asset
     ).values_list("state", "amount", "captured")
@@ -156,14 +156,14 @@ def people_behind(response_ids: Collection[str]) -> set[int]:
 
 
 def with_money(response_ids: Collection[str]) -> set[str]:
-    """Return which of these responses have a hold or a transfer in the ledger."""
+    """Filter responses to those with a hold or a transfer in the ledger."""
     named = Q(response_id__in=response_ids) & ~Q(response_id="")
     holds = Hold.objects.filter(named).values_list("response_id", flat=True)
     return {*holds, *Transfer.objects.filter(named).values_list("response_id", flat=True)}
 
 
 def with_pool(chat_ids: Collection[str]) -> set[str]:
-    """Return which of these chats have a pool."""
+    """Filter chats to those with a pool."""
     codes = Account.objects.filter(kind="pool").filter(
         reduce(or_, (Q(code__startswith=f"pool:{chat_id}:") for chat_id in chat_ids), Q(pk=None))
     )

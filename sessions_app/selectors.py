@@ -209,7 +209,7 @@ def thinking_of(output: list[dict[str, Any]]) -> str:
 
 
 def ended_sessions(session_ids: Iterable[str]) -> list[str]:
-    """Return which of these sessions have been ended elsewhere, by their owner or an operator."""
+    """Filter sessions to those ended elsewhere, by their owner or an operator."""
     return list(
         Session.objects.filter(pk__in=list(session_ids), status=SessionState.CLOSED).values_list(
             "pk", flat=True
@@ -333,7 +333,7 @@ def session_of_response(response_id: str, principal: Principal) -> str | None:
 
 
 def cancel_requests(response_ids: Iterable[str]) -> list[str]:
-    """Return which of these responses have been asked to cancel."""
+    """Filter responses to those that were asked to cancel."""
     return list(
         Response.objects.filter(
             pk__in=list(response_ids), cancel_requested_at__isnull=False

@@ -71,7 +71,7 @@ WITHDRAW: Final = Operation(
 
 @admin.register(PublishedKey)
 class PublishedKeyAdmin(RecordAdmin, OperationsAdmin):
-    """Who signs with which key, since when and until when."""
+    """The keys that sign, with their owners and times."""
 
     operations = (ROTATE, WITHDRAW)
     list_display = (

@@ -66,7 +66,7 @@ _TRIES: Final = 5
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Overlap:
-    """How the keys of an owner follow each other, and their algorithm."""
+    """The way in which an owner's keys follow each other, and their algorithm."""
 
     algorithm: str
     announced_for: timedelta
@@ -138,7 +138,7 @@ def vouching_key(owner: str, algorithm: str) -> SigningKey:
 
 
 def signs_from(owner: str) -> datetime | None:
-    """Return when the newest key of an owner begins to sign; None if it does already."""
+    """Return the time at which an owner's newest key begins to sign; None if it does already."""
     coming = PublishedKey.objects.filter(
         owner=owner, retired_at__gt=timezone.now(), withdrawn_at=None
     )

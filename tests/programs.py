@@ -47,7 +47,7 @@ class Program(subprocess.Popen[str]):
 
     @property
     def output(self) -> str:
-        """What the log has so far."""
+        """The log so far."""
         return "" if self.log is None else self.log.read_text()
 
     def wait_until(

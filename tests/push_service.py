@@ -87,7 +87,7 @@ class PushService:
         return PushBrowser(f"{self.origin}/push/{name}")
 
     def received(self, browser: PushBrowser) -> list[dict[str, Any]]:
-        """Return what a browser received, decrypted."""
+        """Return the messages that a browser received, decrypted."""
         path = browser.endpoint.removeprefix(self.origin)
         with self.lock:
             return [json.loads(browser.decrypted(b)) for at, _, b in self.seen if at == path]

@@ -175,7 +175,7 @@ class Suite:
 
 
 def database_workers(connections: int) -> int:
-    """Return how many workers the cores and the connections of a PostgreSQL allow."""
+    """Return the number of workers that the cores and the connections of a PostgreSQL allow."""
     return max(1, min(WORKERS, connections // WORKER_CONNECTIONS))
 
 

@@ -51,7 +51,7 @@ def postgres() -> str | None:
 
 
 def connection_limit(url: str) -> int:
-    """Return how many connections a PostgreSQL accepts from ordinary users."""
+    """Return the number of connections that a PostgreSQL accepts from ordinary users."""
     with psycopg.connect(url, connect_timeout=PORT_TIMEOUT_SECONDS) as server:
         rows = server.execute(
             "SELECT setting::int FROM pg_settings"

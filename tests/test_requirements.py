@@ -28,7 +28,7 @@ LEVELS = {"", "MUST", "MUST NOT", "SHALL NOT", "SHOULD", "OPTIONAL"}
 
 
 def faults(entries: Iterable[tuple[str, tuple[str, ...], str]]) -> list[str]:
-    """Return what is wrong with entries: their ids, tests, and reasons to have none."""
+    """Return the faults of entries: their ids, tests, and reasons to have none."""
     return [
         fault
         for name, tests, reason in entries

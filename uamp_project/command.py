@@ -72,7 +72,7 @@ def main() -> None:
 
 
 def program_name() -> str:
-    """Return what the operator types to run this program."""
+    """Return the command that the operator types to run this program."""
     name = os.path.basename(sys.argv[0])  # noqa: PTH119 a name, not a file
     return "uamp-server" if name in {"uamp-server", "command.py"} else "manage.py"
 

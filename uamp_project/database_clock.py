@@ -15,7 +15,7 @@ logger = logging.getLogger(__name__)
 
 
 def clock_problem() -> str:
-    """Return how this machine's clock differs from PostgreSQL's; '' within the tolerance.
+    """Describe how far this machine's clock is from PostgreSQL's; '' within the tolerance.
 
     A SQLite database has no clock of its own. Raises DatabaseError.
     """

@@ -111,7 +111,7 @@ _Change = AfterCallResult | None
 
 @dataclass(frozen=True, kw_only=True)
 class ToolUseStrategy:
-    """How tools are run, and the hooks around them (UPP-1.3 §11.3), each sync or async.
+    """The strategy that runs tools, and its hooks (UPP-1.3 §11.3), each sync or async.
 
     `max_iterations` is the maximum number of tool rounds: None means no limit, 0 returns the calls
     unexecuted. If unset, the runner of the tools decides: 10 in `llm()`, no limit in an agent (UAP

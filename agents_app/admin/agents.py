@@ -233,7 +233,7 @@ class AgentAdmin(AuditedAdmin):
 
     @admin.display(description="discovered")
     def discovery_summary(self, agent: Agent) -> str:
-        """Return what the address of a remote agent said when it was saved."""
+        """Return the description that a remote agent's address gave when it was saved."""
         facts = agent.found if isinstance(agent.found, dict) else {}
         prices = ", ".join(f"{name}: {price}" for name, price in facts.get("pricing", {}).items())
         ways = {str(way.get("protocol")) for way in facts.get("ways", ())}

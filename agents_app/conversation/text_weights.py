@@ -54,5 +54,5 @@ def max_weight(text: str) -> int:
 
 
 def _beyond_words(text: bytes) -> int:
-    """Return how much more the digits and punctuation marks of an ASCII text weigh than letters."""
+    """Return the weight that digits and punctuation of an ASCII text have in excess of letters."""
     return (CHARS_PER_TOKEN - 1) * len(text.translate(None, _IN_WORDS))

@@ -1,4 +1,4 @@
-"""How to reach an MCP server, read from its row: program or address, secrets, limits.
+"""The place of an MCP server, read from its row: program or address, secrets, limits.
 
 A program is started only if UAMP_MCP_COMMANDS lists it, an address is contacted only if the rules
 for outbound requests allow it, and no message or log contains a secret.
@@ -56,7 +56,7 @@ class Address:
 
 @dataclass(frozen=True, kw_only=True)
 class Place:
-    """Where a source is; `seconds` is the limit of one call, `max_bytes` that of one answer."""
+    """The place of a source; `seconds` is the limit of one call, `max_bytes` that of one answer."""
 
     source: str
     way: Program | Address
@@ -72,7 +72,7 @@ class Place:
 
 
 def place_of(source: ToolSource) -> Place:
-    """Return where a source is; raises SourceFailed if it may not be used."""
+    """Return the place of a source; raises SourceFailed if it may not be used."""
     templates = source.env if source.transport == ToolSourceTransport.STDIO else source.headers
     values = {str(name): resolved(str(value)) for name, value in templates.items()}
     way: Program | Address

@@ -39,7 +39,7 @@ def new_agent_id() -> str:
 
 
 class AgentKind(models.TextChoices):
-    """Where an agent runs: on this server, at a URL, or in a daemon that dials in."""
+    """The place where an agent runs: on this server, at a URL, or in a daemon that dials in."""
 
     HOSTED = "hosted"
     REMOTE = "remote", "remote (called by URL)"

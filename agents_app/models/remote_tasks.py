@@ -6,7 +6,7 @@ from django.db import models
 
 
 class RemoteTask(models.Model):
-    """Where the answer of a remote agent is on its own server; deleted when that answer ends.
+    """A remote agent's running answer, as its own server names it; deleted when that answer ends.
 
     `ids` are those of the protocol: a task (A2A), or a session and its response (UAMP). `rounds` is
     the number of the agent's messages in this response before the answer, and `fence` the takeover

@@ -16,14 +16,14 @@ SOURCE_NAME = re.compile(r"[A-Za-z0-9]+(?:_[A-Za-z0-9]+)*")
 
 
 class ToolSourceTransport(models.TextChoices):
-    """How this server talks to the MCP server."""
+    """The transport between this server and an MCP server."""
 
     STDIO = "stdio", "stdio (a program on this server)"
     HTTP = "http", "HTTP (streamable)"
 
 
 class ToolSourceApproval(models.TextChoices):
-    """Which calls a person has to approve."""
+    """The calls that a person has to approve."""
 
     NEVER = "never", "no call"
     WRITES = "writes", "calls of tools that may change something"

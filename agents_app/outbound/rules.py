@@ -45,7 +45,7 @@ class Unreachable(Exception):
 
 
 class Cleartext(Enum):
-    """Which of the `allowed` hosts of a policy may be asked over plain http."""
+    """The `allowed` hosts of a policy that may be asked over plain http."""
 
     ALLOWED = auto()
     LOOPBACK = auto()

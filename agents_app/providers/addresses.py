@@ -1,4 +1,4 @@
-"""Where the models of agents may be, and which key may be sent there (docs/adr/0014).
+"""The addresses that agents' models may have, and the keys that may be sent there (ADR 14).
 
 The author of an agent chooses its `base_url` and names the key (`api_key_env`); the operator
 controls the environment. The address in a row must pass the rules for outbound requests: public,

@@ -245,7 +245,7 @@ class ModelRow(Protocol):
 
 
 class ModelAccess(NamedTuple):
-    """Where a row's model is, the key that may be sent there, and the target of a row's address.
+    """The address of a row's model, the key that may be sent there, and the target of the address.
 
     Without a key, requests to the operator's or the vendor's address carry the operator's.
     """
@@ -309,12 +309,12 @@ def counts_are_trusted(row: ModelRow) -> bool:
 
 
 def model_address(provider: str, base_url: str | None) -> str:
-    """Return where the requests of a provider go; without `base_url`, to the operator's choice."""
+    """Return the address of a provider's requests; without `base_url`, the operator's choice."""
     return base_url or _KINDS[provider]().address
 
 
 def model_place(provider: str, base_url: str | None) -> str:
-    """Return where the requests of a provider go, as a place of keys; "" for an invalid address."""
+    """Return the address of a provider's requests as a place of keys; "" if it is invalid."""
     return place_of(model_address(provider, base_url))
 
 

@@ -107,7 +107,7 @@ def takes_calls(provider: str, options: Mapping[str, Any]) -> bool:
 
 
 def problem_of(provider: str, options: Mapping[str, Any]) -> str | None:
-    """Return what is wrong with a provider's options, for operators, or None.
+    """Return the fault in a provider's options, for operators, or None.
 
     Unknown options have no effect here: see `unknown_options`.
     """

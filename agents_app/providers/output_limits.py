@@ -1,4 +1,4 @@
-"""How many output tokens one inference may bill, and the limit that keeps its vendor to them."""
+"""The output tokens that one inference may bill, and the limit that keeps its vendor to them."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -91,7 +91,7 @@ class _Reasoning(NamedTuple):
 
 
 def _reasoning(provider: str, params: Mapping[str, Any], hidden: int) -> _Reasoning:
-    """Return how many tokens a model may use for reasoning, if its parameters turn it on."""
+    """Return the number of tokens for reasoning that a model's parameters allow, if they do."""
     config = params.get("generationConfig", {}) if provider == "google" else {}
     reasoning = params.get("reasoning")
     for setting, budget in (

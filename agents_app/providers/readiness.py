@@ -1,4 +1,4 @@
-"""Whether requests to a model could be sent, judged by an agent's row without sending any.
+"""Check from an agent's row whether requests to its model could be sent, without sending any.
 
 The same rules apply when the agent is asked (`clients`, `addresses`). A host name is not looked up
 here, so one that leads to a private address is refused only then.
@@ -32,7 +32,7 @@ def problem_of_address(provider: str, options: Mapping[str, Any]) -> str | None:
 
 
 def missing_key(provider: str, options: Mapping[str, Any], *, is_stored: bool) -> str | None:
-    """Return which key a model lacks, for operators; None if it has one or may need none.
+    """Return the name of the key that a model lacks, for operators; None if it lacks none.
 
     `is_stored`: the row has a key for the address. Vendors need a key; another server may not.
     """

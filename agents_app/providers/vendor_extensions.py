@@ -75,7 +75,7 @@ _VENDOR_OF: Final = {"openai_compat": "openai", "anthropic": "anthropic", "googl
 
 
 def problem_of_extensions(extensions: Mapping[str, Any]) -> str | None:
-    """Return what is wrong with any vendor's options, for clients, or None.
+    """Return the fault in any vendor's options, for clients, or None.
 
     Unknown options are ignored, as unknown fields are (UAMP §14.3).
     """

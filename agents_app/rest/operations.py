@@ -1,4 +1,4 @@
-"""How one operation appears in the OpenAPI document: with the scope that it needs."""
+"""One operation in the OpenAPI document, with the scope that it needs."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ def document(
 
 
 def _remedy(kind: ProblemKind, retry_after: object) -> str:
-    """Return what to do about a problem, with the seconds to wait if they are known."""
+    """Return the remedy for a problem, with the seconds to wait if they are known."""
     if retry_after is None:
         return kind.remedy
     seconds = "1 second" if retry_after == 1 else f"{retry_after} seconds"

@@ -40,7 +40,7 @@ _ID = re.compile(r"[!-~]{1,128}")
 
 @dataclass
 class Tokens:
-    """How many tokens an answer may write (None: no limit) and has written so far."""
+    """Tokens that an answer may write (None: no limit) and has written so far."""
 
     limit: int | None = None
     written: int = 0

@@ -92,7 +92,7 @@ def about_text(decoded: DecodedText) -> str:
 def summary(
     filename: str, table: Table, columns: Sequence[Column], chart: str, encoding: str = ""
 ) -> str:
-    """Return what is in a table as Markdown.
+    """Summarise a table as Markdown.
 
     `chart` is a sentence about the chart, `encoding` one about how the file was read.
     """

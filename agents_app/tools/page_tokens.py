@@ -89,7 +89,7 @@ def _markup(source: str) -> Iterator[Tag | str]:
 
 
 def _past(source: str, start: int) -> int:
-    """Return where to continue after a "<" that begins no complete tag; -1 for nowhere."""
+    """Return the position to continue at after a "<" that begins no complete tag; -1 for none."""
     first, second = source[start + 1 : start + 2], source[start + 2 : start + 3]
     if source.startswith("<!--", start):
         # The shortest comment is <!-->.

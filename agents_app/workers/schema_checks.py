@@ -38,7 +38,7 @@ class _Verdict(msgspec.Struct, omit_defaults=True):
 
 
 def misfit(schema: dict[str, Any], value: Any, *, asker: str) -> str | None:
-    """Return what does not match and where, or None if the value is valid.
+    """Return the first mismatch and its place, or None if the value is valid.
 
     `asker` is the owner of the schema; checks of one asker run one after another. Raises
     NoSchemaError and TooMuchWorkError. Blocks for at most WAIT_SECONDS plus CHECK_SECONDS, and for

@@ -125,7 +125,7 @@ def is_key(text: str) -> bool:
 
 @admin.register(AuditRecord)
 class AuditRecordAdmin(RecordAdmin):
-    """Who did what to which row, when, why, and from where."""
+    """Records of the audit: who did what to which row, when, why, and from where."""
 
     list_display = (
         moment("created_at", "when"), linked("actor"), "action", "subject", "detail", "reason",

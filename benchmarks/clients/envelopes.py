@@ -74,7 +74,7 @@ class AskingPeer:
 
 @dataclass(frozen=True, kw_only=True)
 class ListeningPlace:
-    """Where a server listens; `certificate` is None without TLS."""
+    """The address at which a server listens; `certificate` is None without TLS."""
 
     port: int
     rpc_port: int = 0

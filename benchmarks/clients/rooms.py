@@ -36,7 +36,7 @@ DELTA = re.compile(rb'"response_id":"([^"]*)".*?"text":"([^"]*)".*?"offset":([0-
 
 @dataclass(frozen=True, kw_only=True)
 class RoomOrder:
-    """Who reads where: `members` are pairs of port and key; `asker` is such a pair or None.
+    """The readers of a room: `members` are pairs of port and key; `asker` is such a pair or None.
 
     The first `stalled` members stop reading once their session is open. `turns` ends the run after
     that many answers, however long they take; otherwise it ends after `seconds`.
@@ -202,7 +202,7 @@ async def run(order: RoomOrder) -> None:
 
 
 def _answered(asker: Asker | None, readers: Sequence[Reader]) -> dict[str, float]:
-    """Return how long the readers waited for a whole answer, in milliseconds."""
+    """Return the time for which the readers waited for a whole answer, in milliseconds."""
     if asker is None:
         return {}
     times = [

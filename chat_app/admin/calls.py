@@ -12,14 +12,14 @@ from chat_app.models import VoiceCall, VoiceCallAgent, VoiceCallMember
 
 
 class VoiceCallMemberInline(RecordInline):
-    """Who was called, and who took part."""
+    """The people who were called, and those who took part."""
 
     model = VoiceCallMember
     fields = ("user", "state", "joined_at", "seen_at", "rings_until")
 
 
 class VoiceCallAgentInline(RecordInline):
-    """Which agents took part, and through whose client."""
+    """The agents that took part, and the clients that connected them."""
 
     model = VoiceCallAgent
     fields = ("agent", "host", "joined_at", "left_at", "reason")

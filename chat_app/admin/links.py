@@ -79,7 +79,7 @@ class InviteLinkAdmin(LinkAdmin):
 
     @admin.display(description="uses")
     def uses(self, link: InviteLink) -> str:
-        """Return how many people joined through it, and how many may."""
+        """Return the number of people who joined through it, and the most who may."""
         if link.most_uses is None:
             return f"{link.used_count:,}"
         return f"{link.used_count:,} of {link.most_uses:,}"

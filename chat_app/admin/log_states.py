@@ -1,4 +1,4 @@
-"""Whether the log of a chat was changed, for the chat's page; and the signed heads of logs."""
+"""The state of a chat's log (intact or changed) for the chat's page; the signed heads of logs."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class LogCheckpointAdmin(HistoryAdmin):
 
 @admin.register(LogErasure)
 class LogErasureAdmin(HistoryAdmin):
-    """How far old messages were erased from logs (UAMP_MESSAGE_DAYS)."""
+    """The extent to which old messages were erased from logs (UAMP_MESSAGE_DAYS)."""
 
     list_display = ("entry", moment("changed_at"))
     fields = ("entry", "changed_at")

@@ -63,7 +63,7 @@ class AgentMentionAdmin(HistoryAdmin):
 
 @admin.register(ReadReceipt)
 class ReadReceiptAdmin(HistoryAdmin):
-    """How far members have read; operators also see it for people who read privately."""
+    """The places up to which members have read, including those of people who read privately."""
 
     list_display = ("chat", "user", "seq", "read_at")
     list_select_related = ("chat", "user")

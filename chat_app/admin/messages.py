@@ -44,7 +44,7 @@ class RoleFilter(WindowFilter):
 
 
 class MessageStatusFilter(WindowFilter):
-    """How a text ended."""
+    """Filter by the way in which a text ended."""
 
     title = "status"
     parameter_name = "status"

@@ -30,7 +30,7 @@ class QuotaExceeded(InvalidMedia):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ContentOwner:
-    """Who owns a new file: a person, or a session or chat by its key.
+    """The owner of a new file: a person, or a session or chat by its key.
 
     `chats` are the chats that the person's credential is for, if not for all: of their files, it
     reads those that these chats show and those that no chat shows yet.

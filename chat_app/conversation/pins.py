@@ -90,7 +90,7 @@ def unpin_from_home(message: Message, *, user_id: int | None, pinned_by: int | N
 
 
 def pinned_among(message_ids: Collection[str]) -> set[str]:
-    """Return which of these messages are pinned, in one query."""
+    """Filter messages to those that are pinned, in one query."""
     return set(Pin.objects.filter(pk__in=message_ids).values_list("pk", flat=True))
 
 

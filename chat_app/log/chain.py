@@ -67,7 +67,7 @@ def extend(chat: Chat, entry: ChatEvent) -> None:
 
 
 def covered(entry: ChatEvent) -> bytes:
-    """Return what the chain covers of an entry; for an erased one, its original content."""
+    """Return the content of an entry that the chain covers; for an erased one, its original."""
     digest = entry.erased_digest or log_chain.payload_digest(entry.payload)
     return log_chain.entry_digest(entry.type, entry.response_id, entry.created_at, bytes(digest))
 

@@ -49,7 +49,7 @@ def without_deleted(entries: Sequence[Entry]) -> list[dict[str, Any]]:
 
 
 def deleted_answers(response_ids: Iterable[str]) -> set[str]:
-    """Return which of these responses have a deleted answer."""
+    """Filter responses to those with a deleted answer."""
     rows = _deleted().filter(response_id__in=set(response_ids) - {""})
     return set(rows.values_list("response_id", flat=True))
 

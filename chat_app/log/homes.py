@@ -40,7 +40,7 @@ def guests() -> QuerySet[User]:
 
 
 def guests_among(names: dict[int, str]) -> set[int]:
-    """Return which of these people, by their ids and names, are of other servers.
+    """Filter people, by their ids and names, to those of other servers.
 
     Their names have a host, so most chats cost no query.
     """

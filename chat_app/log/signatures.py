@@ -66,7 +66,7 @@ def stored_hashes(chat_id: str, response_ids: Collection[str]) -> dict[str, Stor
 
 
 def _erased(chat_id: str, response_ids: Collection[str]) -> set[str]:
-    """Return which of these responses have an answer that was erased."""
+    """Filter responses to those whose answer was erased."""
     rows = ends(chat_id, response_ids).filter(erased_digest__isnull=False)
     return {row.response_id for row in rows if is_output_erased(row)}
 

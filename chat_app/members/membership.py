@@ -50,7 +50,7 @@ def has_left_freely(chat_id: str, user_id: int) -> bool:
 
 
 def ended_by(chat_id: str, user_id: int) -> int | None:
-    """Return who ended a person's membership, themselves included; None if that is unknown."""
+    """Return the person who ended a membership, perhaps the member; None if that is unknown."""
     has_left = Participant.objects.filter(
         chat_id=chat_id, user_id=user_id, left_at__isnull=False
     ).exists()
@@ -93,7 +93,7 @@ def people_ever_in(chat_ids: Collection[str]) -> set[int]:
 def active_members(
     chat_ids: Collection[str], user_ids: Collection[int]
 ) -> set[tuple[str, int | None]]:
-    """Return who of these people is in which of these chats now, and not deactivated."""
+    """Return the (chat, person) pairs of current members who are not deactivated."""
     rows = Participant.objects.filter(
         chat_id__in=chat_ids, user_id__in=user_ids, left_at__isnull=True, user__is_active=True
     )

@@ -1,4 +1,4 @@
-"""Where a member's own list shows a chat, which the others do not see. Synchronous."""
+"""The place of a chat in a member's own list, which the others do not see. Synchronous."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ def open_sockets(now: datetime, limit: int) -> int:
 
 
 def online_user_ids(user_ids: Iterable[int]) -> set[int]:
-    """Return who of these people is online."""
+    """Filter people to those who are online."""
     fresh = timezone.now() - timedelta(seconds=Presence.FRESH_SECONDS)
     return set(
         Presence.objects.filter(user_id__in=list(user_ids), seen_at__gte=fresh).values_list(

@@ -40,7 +40,7 @@ class ChatKind(models.TextChoices):
 
 
 class PayerRule(models.TextChoices):
-    """Who pays for the answers of agents that have a price."""
+    """The payer of priced answers in a chat."""
 
     ASKER = "asker", "the person who asks"
     OWNER = "owner", "the chat's owner"
@@ -142,7 +142,7 @@ class SharedState(models.Model):
 
 
 class MessageStatus(models.TextChoices):
-    """How the text ended."""
+    """The way in which a text ended."""
 
     COMPLETED = "completed"
     CANCELLED = "cancelled"
@@ -337,7 +337,7 @@ class ContentUse(models.Model):
 
 
 class ReadReceipt(models.Model):
-    """How far a member has read: up to this `seq`. It only moves forward."""
+    """The last `seq` that a member has read. It only moves forward."""
 
     id: models.BigAutoField[int, int] = models.BigAutoField(primary_key=True)
     chat = models.ForeignKey(Chat, models.CASCADE, related_name="receipts", db_index=False)

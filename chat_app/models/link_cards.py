@@ -9,7 +9,7 @@ from django.utils import timezone
 
 
 class LinkCardState(models.TextChoices):
-    """Whether a worker was asked to read the page, has read it, or found nothing to show."""
+    """The state of a card: a worker was asked for it, has stored it, or found nothing to show."""
 
     ASKED = "asked"
     READ = "read"

@@ -66,7 +66,7 @@ class ChatEvent(models.Model):
 
 
 class LogErasure(models.Model):
-    """How far old messages were erased from the logs of all chats. One row.
+    """The extent to which old messages were erased from the logs of all chats. One row.
 
     `entry` is the key of the last erased entry: keys follow the order of time.
     """

@@ -22,7 +22,7 @@ class ParticipantRole(models.TextChoices):
 
 
 class ParticipantReplyTrigger(models.TextChoices):
-    """When an agent answers a message in the chat."""
+    """The messages of a chat that an agent answers."""
 
     MENTION = "mention"
     ALWAYS = "always"
@@ -31,7 +31,7 @@ class ParticipantReplyTrigger(models.TextChoices):
 
 
 class ContextScope(models.TextChoices):
-    """Which messages an agent sees besides the one that it answers."""
+    """The messages that an agent sees besides the one that it answers."""
 
     CHAT = "chat", "all messages"
     LAST = "last", "the last messages"

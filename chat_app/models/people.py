@@ -21,7 +21,7 @@ class Theme(models.TextChoices):
 
 
 class Density(models.TextChoices):
-    """How much space the pages leave between rows."""
+    """The space that the pages leave between rows."""
 
     COMFORTABLE = "comfortable"
     COMPACT = "compact"
@@ -35,7 +35,7 @@ class SendKey(models.TextChoices):
 
 
 class NotificationLevel(models.TextChoices):
-    """Which messages notify a person."""
+    """The messages that notify a person."""
 
     ALL = "all", "all messages"
     MENTIONS = "mentions", "mentions and direct messages"

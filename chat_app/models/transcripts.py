@@ -9,7 +9,7 @@ from chat_app.models.chats import Content
 
 
 class TranscriptState(models.TextChoices):
-    """Whether a worker was asked for it, has stored it, or the server returned none."""
+    """The state of a transcript: a worker was asked, has stored it, or the server returned none."""
 
     ASKED = "asked"
     DONE = "done"

@@ -105,7 +105,7 @@ def key_of(name: str) -> str:
 
 
 def graphemes(text: str) -> int:
-    """Return how many characters people see in a text."""
+    """Count the characters that people see in a text."""
     return len(_GRAPHEME.findall(text))
 
 

@@ -142,7 +142,7 @@ def _deliveries(
 
 
 def direct_chats(chat_ids: set[str]) -> set[str]:
-    """Return which of these chats have two members."""
+    """Filter chats to those with two members."""
     rows = Participant.objects.filter(chat__in=chat_ids, left_at__isnull=True).order_by()
     counted = rows.values("chat").annotate(members=Count("pk")).filter(members=2)
     return set(counted.values_list("chat", flat=True))

@@ -33,7 +33,7 @@ class Payload(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def payload_of(delivery: PushDelivery, settings: PersonSettings, *, is_direct: bool) -> bytes:
-    """Return what a delivery sends, in the person's language; needs `message` and its sender."""
+    """Return the payload of a delivery, in the person's language; needs `message` and sender."""
     message = delivery.message
     is_reply = bool(message.thread_only)
     with translation.override(settings.language or server_settings.LANGUAGE_CODE):

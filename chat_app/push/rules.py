@@ -1,4 +1,4 @@
-"""Which messages notify a person, as static/chat/notifications/rules.js decides for pages. Pure."""
+"""Rules by which a message notifies a person, as in static/chat/notifications/rules.js. Pure."""
 
 from __future__ import annotations
 

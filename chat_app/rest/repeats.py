@@ -100,7 +100,7 @@ def _problem(code: str, **members: Any) -> Problem:
 
 
 def _digest(request: Request) -> str:
-    """Return what makes two requests the same: path, body, credential, and its rights.
+    """Return the digest by which two requests are the same: path, body, credential and its rights.
 
     A token of another issuer has no name of its own and may be renewed between two attempts, so its
     rights stand for it: a token with the same rights may read the answer.

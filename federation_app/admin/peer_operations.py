@@ -74,7 +74,7 @@ def _limit(peer: Peer, values: dict[str, Any], request: HttpRequest) -> str:
 
 
 class PeerAddressForm(ReasonForm):
-    """Where envelopes for a peer are posted."""
+    """The address to which envelopes for a peer are posted."""
 
     address = forms.URLField(
         required=False,

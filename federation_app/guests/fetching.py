@@ -196,7 +196,7 @@ async def fetch_files(
 async def _outcome(
     fetches: _Fetches, peer: Peer, orders: Sequence[_Order], owner: quota.ContentOwner
 ) -> list[ContentRecord | FileProblem]:
-    """Return what has come; raises EnvelopeError busy for a file that may still come."""
+    """Return the outcome of a fetch; raises EnvelopeError busy for a file that may still arrive."""
     problems: dict[str, FileProblem] = {}
     for order in orders:
         task = fetches.tasks.pop(order.key, None)

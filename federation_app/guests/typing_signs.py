@@ -35,7 +35,7 @@ _MARK: Final = '"presence.typing"'
 
 
 def sign_in(message: dict[str, Any]) -> tuple[int, bool] | None:
-    """Return who types in a layer message, and whether they still do; None for any other one."""
+    """Return the person in a typing message of the layer and whether they still type, or None."""
     if message.get("user") is None or _MARK not in message["frame"]:
         return None
     event = msgspec.json.decode(message["frame"])

@@ -62,7 +62,7 @@ def count_file(peer: Peer, size: int) -> None:
 
 
 def streams_of(peer: Peer) -> int:
-    """Return how many streams a peer may read at a time in one process."""
+    """Return the number of streams that a peer may read at a time in one process."""
     limit: int = settings.UAMP_ENVELOPE_STREAMS
     return limit if peer.max_streams is None else min(limit, peer.max_streams)
 

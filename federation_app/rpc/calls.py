@@ -33,7 +33,7 @@ class OpenCalls:
 
     @property
     def total(self) -> int:
-        """How many calls are open, from all addresses."""
+        """The number of open calls, from all addresses."""
         return self._by_address.total()
 
     @asynccontextmanager

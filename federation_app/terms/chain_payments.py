@@ -30,7 +30,7 @@ CREDITED: Final = (
 
 
 def offered(demand: ev.PaymentRequired) -> ev.PaymentRequirements:
-    """Return what a `propose` demands: the response to name in the `confirm`, and any x402 offer.
+    """Return the terms of a `propose`: the response to name in the `confirm`, and any x402 offer.
 
     The response is the one that waits, which may be work that the answer delegated.
     """

@@ -46,7 +46,7 @@ class InputContent(_Wire, frozen=True):
 
     @property
     def medium(self) -> InputContentSource | None:
-        """Where to find the bytes of the part; None if not given."""
+        """The source of the bytes of the part; None if not given."""
         if self.type != "binary":
             return self.source
         value = self.data or self.url

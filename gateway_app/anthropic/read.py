@@ -52,7 +52,7 @@ class ToolParam(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ToolChoiceParam(msgspec.Struct, frozen=True, kw_only=True):
-    """Whether and which tool the model has to call."""
+    """The model's choice of tools: whether it has to call one, and which."""
 
     type: Literal["auto", "any", "tool", "none"]
     name: _Name | None = None
@@ -60,7 +60,7 @@ class ToolChoiceParam(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ThinkingParam(msgspec.Struct, frozen=True, kw_only=True):
-    """Whether the client is shown thoughts; how much an agent thinks is decided elsewhere."""
+    """The client's wish to be shown thoughts; the amount of thinking is decided elsewhere."""
 
     type: Literal["enabled", "disabled", "adaptive", "between_tools"]
     budget_tokens: TokenLimit | None = None

@@ -34,7 +34,7 @@ class SoundFormat(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TurnDetection(msgspec.Struct, frozen=True, kw_only=True):
-    """How the end of speech is detected and what follows; both types go by loudness here."""
+    """The detection of the end of speech, and what follows; both types go by loudness here."""
 
     type: Literal["server_vad", "semantic_vad"]
     threshold: Share | None = None

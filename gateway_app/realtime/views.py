@@ -29,7 +29,7 @@ _Seconds = Annotated[int, msgspec.Meta(ge=10, le=7200)]
 
 
 class SecretExpiry(msgspec.Struct, frozen=True, kw_only=True):
-    """When a secret expires, counted from its creation."""
+    """The lifetime of a secret, counted from its creation."""
 
     anchor: Literal["created_at"] = msgspec.field(default_factory=lambda: "created_at")
     seconds: _Seconds = 600

@@ -234,7 +234,7 @@ class LedgerAdmin(ColumnSearch, RecordAdmin):
         return preview
 
     def preview(self, row: Any, options: dict[str, Any], by: int) -> str:
-        """Return what the operation would do, for the person to confirm, or "" to skip it."""
+        """Describe the effect of the operation, for the person to confirm; "" to skip it."""
         del row, options, by
         return ""
 

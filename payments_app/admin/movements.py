@@ -78,7 +78,7 @@ class EntryInline(RecordInline):
 
 
 def left_of(transfer: Transfer) -> int:
-    """Return how much of a transfer was not refunded yet, in units."""
+    """Return the part of a transfer that was not refunded yet, in units."""
     back = transfer.reversals.aggregate(sum=Total("amount"))["sum"] or 0
     return int(transfer.amount - back)
 

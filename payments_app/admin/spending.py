@@ -129,7 +129,7 @@ class SpendingLimitAdmin(LedgerAdmin):
 
     @admin.display(description="amount")
     def sum(self, limit: SpendingLimit) -> str:
-        """Return how much may be spent in the period."""
+        """Return the amount that may be spent in the period."""
         return amount_of(limit.amount, limit.asset)
 
 

@@ -366,7 +366,7 @@ def _refundable(transfer_id: str, by: int | None, reason: str) -> tuple[str, str
 
 
 def _unrefunded(transfer_id: str, entries: Mapping[int, int]) -> dict[int, int]:
-    """Return what each payee has not yet refunded."""
+    """Return the amount that each payee has not yet refunded."""
     given_back: dict[int, int] = dict(
         sql.rows(
             "SELECT entry.account_id, SUM(entry.amount) FROM payments_app_entry entry"

@@ -39,14 +39,14 @@ class Used:
 def usage_of_person(
     user_id: int, by: Sequence[Dimension], *, since: datetime, asset: str, limit: int = ROWS_MAX
 ) -> list[Used]:
-    """Return what a person paid, their tokens' spending included; at most `limit` rows."""
+    """Return the payments of a person, including those by their tokens; at most `limit` rows."""
     return _usage(Q(account__owner_id=user_id), by, since, asset, limit, reader=user_id)
 
 
 def usage_of_account(
     account_id: int, by: Sequence[Dimension], *, since: datetime, asset: str, limit: int = ROWS_MAX
 ) -> list[Used]:
-    """Return what an account paid, such as the pool of a chat; at most `limit` rows."""
+    """Return the payments of an account, such as the pool of a chat; at most `limit` rows."""
     return _usage(Q(account_id=account_id), by, since, asset, limit, reader=None)
 
 

@@ -96,7 +96,7 @@ class UsageView(PaymentView):
         responses={200: UsageSerializer, **refusals(400)},
     )
     def get(self, request: Request) -> Response:
-        """Return what the caller paid in the last `days` days, grouped, the largest first.
+        """Return the caller's payments of the last `days` days, grouped, the largest first.
 
         Grouped by `person`, rows are the people who asked; sponsored people share one unnamed row.
         """

@@ -118,7 +118,7 @@ class BudgetLedger:
         return answer.hold_id
 
     def payments_of(self, response_id: str) -> OnwardTotals:
-        """Return what a response has reserved and paid so far, in CURRENCY."""
+        """Return the sums that a response has reserved and paid so far, in CURRENCY."""
         onward = onward_id(response_id)
         open_holds = Hold.objects.filter(
             response_id=onward, purpose=ONWARD, state=HoldState.ACTIVE, account__asset=CURRENCY

@@ -1,4 +1,4 @@
-"""How tokens end, and the state that their owners see.
+"""The ends of tokens, and the state that their owners see.
 
 A token ends with its parent. What is held of it stays held; what is available is returned:
 immediately when it is revoked, by the expiry job when it expired or its holds ended later.
@@ -186,7 +186,7 @@ def _give_back(ended: Sequence[PaymentToken]) -> list[Money]:
 
 
 def _heirs(ended: Sequence[PaymentToken]) -> dict[str, int]:
-    """Return who inherits from each token: a parent that can still be spent, or the owner."""
+    """Return the heir of each token: a parent that can still be spent, or the owner."""
     parents = with_accounts(Q(pk__in={row.parent_id for row in ended if row.parent_id}))
     alive = {
         row.pk: row.account_id for row in parents if not row.revoked_at and not has_expired(row)

@@ -25,7 +25,7 @@ class ForeignHook(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopUpStart:
-    """Where a person pays (`url`, or nothing), and the provider's own id."""
+    """The page where a person pays (`url`, or nothing), and the provider's own id."""
 
     url: str = ""
     reference: str = ""

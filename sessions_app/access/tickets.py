@@ -95,7 +95,7 @@ def _write(
 
 
 def _token_of(principal: Principal) -> dict[str, Any]:
-    """Return what limits the credential with which a ticket is requested, as JSON."""
+    """Return the limits of the credential with which a ticket is requested, as JSON."""
     rights = principal.rights
     only = {
         name: None if (ids := getattr(rights, name)) is None else sorted(ids)

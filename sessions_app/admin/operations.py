@@ -87,7 +87,7 @@ CANCEL_RESPONSE: Final = Operation(
 
 
 def _refundable(response: Response) -> Money | None:
-    """Return what is left to refund of an answer; None if nothing was charged."""
+    """Return the refundable part of an answer's charge; None if nothing was charged."""
     cost = answer_costs.costs_of([response.pk]).get(response.pk)
     return None if cost is None else cost.charged - cost.refunded
 
@@ -237,14 +237,14 @@ CANCEL_TOOL: Final = Operation(
 
 
 def running_text(count: int) -> str:
-    """Say how many running answers an operation ends."""
+    """Describe the number of running answers that an operation ends."""
     if not count:
         return "No answer is running."
     return "1 running answer will end." if count == 1 else f"{count:,} running answers will end."
 
 
 def _running_of(key: ApiKey) -> int:
-    """Return how many answers run that were requested with a key."""
+    """Count the running answers that were requested with a key."""
     running = Response.objects.filter(finished_at__isnull=True)
     return running.filter(request__credential=key.credential).count()
 
@@ -301,7 +301,7 @@ def _address(request: HttpRequest) -> str:
 
 
 class RotateForm(ReasonForm):
-    """How long the previous secret stays valid alongside the new one."""
+    """The time for which the previous secret stays valid alongside the new one."""
 
     keep = forms.ChoiceField(
         label="The old secret stays valid",

@@ -118,7 +118,7 @@ def verify(
 
 
 def expiry(claims: dict[str, Any]) -> datetime:
-    """Return when a token expires."""
+    """Return the time at which a token expires."""
     return datetime.fromtimestamp(float(claims["exp"]), UTC)
 
 

@@ -50,7 +50,7 @@ class ChatBudgetState:
 
 
 def state_of(budget: ChatBudget, asset: str) -> ChatBudgetState:
-    """Return how much of a budget is used and reserved."""
+    """Return the state of a budget: the amounts used and reserved."""
     since = chat_totals.day_begins() if budget.period == "day" else None
     where = (budget.chat_id, budget.agent_id, asset)
     return ChatBudgetState(

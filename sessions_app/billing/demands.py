@@ -86,7 +86,7 @@ def is_demanding(response_id: str) -> bool:
 
 
 def charges_of(response_id: str) -> AnswerCharges:
-    """Return what has been charged for a response and for its delegated work."""
+    """Return the charges for a response and for its delegated work."""
     family = _family(response_id)
     running = Response.objects.filter(pk__in=family, finished_at__isnull=True)
     # Read before the charges, which the end of an answer commits.

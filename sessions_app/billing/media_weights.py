@@ -129,7 +129,7 @@ def _reads(spec: AgentSpec, item: uamp.ContentItem) -> bool:
 def sound_tokens_read(
     spec: AgentSpec, item: uamp.AudioContent, extents: Mapping[str, Sequence[Extent]], rates: Rates
 ) -> int:
-    """Return how many tokens a model counts for a sound."""
+    """Return the number of tokens that a model counts for a sound."""
     if not _reads(spec, item):
         return MEDIUM_TOKENS
     bounded = _bounded(item, extents)
@@ -141,7 +141,7 @@ def sound_tokens_read(
 def tokens_of_media(
     item: uamp.ContentItem, extents: Mapping[str, Sequence[Extent]], rates: Rates
 ) -> int | None:
-    """Return how many tokens a model counts for a picture or PDF; None for other items."""
+    """Return the tokens that a model counts for a picture or PDF; None for other items."""
     bounded = _bounded(item, extents)
     pages = max((extent.amount for extent in bounded if extent.kind == "pdf"), default=0)
     tiles = max((extent.amount for extent in bounded if extent.kind == "picture"), default=0)

@@ -31,7 +31,7 @@ def lock_question(purchase: Purchase) -> str:
 
 
 def taken_for_question(requested: str, purchase: Purchase, response_id: str) -> Money:
-    """Return what an agent took, or holds, for other answers of the question; nothing for ""."""
+    """Return the sums that an agent took, or holds, for other answers of the question."""
     if not requested:
         return Money.zero(purchase.asset)
     work = selectors.delegated_responses([requested]).get(requested, [])

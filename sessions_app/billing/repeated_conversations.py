@@ -1,4 +1,4 @@
-"""Whether a request with a tool's result repeats the conversation of the answer that made the call.
+"""Detect requests with a tool's result that repeat the conversation of the calling answer.
 
 A client that receives its results in the next request sends its whole history again. An answer
 continues at the price that is paid only if that history is the same up to the answer, and the

@@ -123,7 +123,7 @@ def media_tokens(spec: AgentSpec, request: RunRequest, extents: Extents) -> int:
 
 
 def later_prompts(spec: AgentSpec, request: RunRequest) -> int:
-    """Return how many tokens of prompts a later step adds to what was read and written."""
+    """Return the prompt tokens that a later step adds to those that were read and written."""
     return tokens_of(sum(map(max_weight, later_texts(spec, request))))
 
 

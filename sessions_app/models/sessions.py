@@ -19,7 +19,7 @@ def new_session_id() -> str:
 
 
 class SessionTransport(models.TextChoices):
-    """How a session was opened: by a native transport, an agent or another protocol."""
+    """The way a session was opened: by a native transport, an agent or another protocol."""
 
     WEBSOCKET = "websocket"
     SSE = "sse", "HTTP + SSE"

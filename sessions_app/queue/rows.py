@@ -101,7 +101,7 @@ class NewQueuedTurn:
 
 
 def actors_of(row: QueuedTurn) -> tuple[tuple[str, int], ...]:
-    """Return who passed the sender's token on (Principal.actors)."""
+    """Return the principals who passed the sender's token on (Principal.actors)."""
     return tuple((str(credential), int(version)) for credential, version in row.actors)
 
 

@@ -103,7 +103,7 @@ def _hours(start: datetime, end: datetime) -> Iterator[datetime]:
 
 
 def _missing(hours: Sequence[datetime]) -> int:
-    """Return how many of the uncounted hours lie in a run that has transfers."""
+    """Count the uncounted hours in a run that has transfers."""
     runs: list[list[datetime]] = []
     for hour in hours:
         if runs and runs[-1][-1] + HOUR == hour:

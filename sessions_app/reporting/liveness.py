@@ -1,4 +1,4 @@
-"""Which server processes and workers are alive, and the work in their queues."""
+"""The live server processes and workers, and the work in their queues."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the remote agent's answer to a response is in progress, while the response runs."""
+"""The place of a remote agent's answer to a response, while the response runs."""
 
 from __future__ import annotations
 

@@ -289,7 +289,7 @@ class Run:
             self._port.end()
 
     async def _canceller(self) -> responses.Canceller | None:
-        """Return who cancelled it, or None while the database is down."""
+        """Return the person who cancelled it, or None while the database is down."""
         try:
             return await database.run(responses.canceller_of, self.response_id)
         except DatabaseError:

@@ -184,7 +184,7 @@ class PoolUsageView(RestView):
         responses={200: UsageSerializer, **responses(400, 403, 404)},
     )
     def get(self, request: Request, chat_id: str) -> Answer:
-        """Return what the pool paid in the last `days` days, grouped as `GET /usage`."""
+        """Return the pool's payments of the last `days` days, grouped as `GET /usage`."""
         query = read_query(request, GroupedQuery)
         pool_id = _owned(request, chat_id)
         since = since_days(query["days"])

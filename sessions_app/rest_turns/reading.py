@@ -32,7 +32,7 @@ STATES = [state.value for state in ResponseState]
 
 
 class WaitingSerializer(serializers.Serializer[Any]):
-    """What a response waits for, until a deadline; the amount is that of a payment.
+    """A wait of a response, until a deadline; the amount is that of a payment.
 
     Work that it delegated may wait for it too.
     """
@@ -198,7 +198,7 @@ def responses_data(response_ids: Sequence[str]) -> list[dict[str, Any]]:
 
 
 def _waited_for(response_ids: Sequence[str]) -> dict[str, list[dict[str, Any]]]:
-    """Return what each of these waiting responses, or work that it delegated, waits for."""
+    """Return the waits of these responses, or of work that they delegated."""
     by_response: dict[str, list[dict[str, Any]]] = {pk: [] for pk in response_ids}
     if not by_response:
         return by_response

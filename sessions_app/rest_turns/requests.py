@@ -143,7 +143,7 @@ def principal_of(request: Request) -> Principal:
 
 
 def sender_of(request: Request) -> ContentOwner:
-    """Return whose files a request may attach: those that its credential may read."""
+    """Return the sender whose files a request may attach: those that its credential may read."""
     principal = principal_of(request)
     return ContentOwner(user_id=principal.user_id, chats=principal.rights.chats)
 

@@ -57,7 +57,7 @@ def work_for_message(message_id: str, response_id: str | None) -> list[Delegated
 
 
 def count_work(response_id: str) -> int:
-    """Return how many agents were given work for a response, through any number of delegations."""
+    """Count the agents given work for a response, through any number of delegations."""
     count, level = 0, [response_id]
     while level:
         work = Session.objects.filter(parent_call__response__in=level)

@@ -69,7 +69,7 @@ async def under_key(
 def _payment(
     request: HttpRequest, principal: Principal, events: list[dict[str, Any]]
 ) -> tuple[bytes, ...]:
-    """Return what identifies a visitor's payment for a batch; empty without a payment."""
+    """Return the text that identifies a visitor's payment for a batch; empty without a payment."""
     if any(event.get("token") for event in events):
         # Its sessions belong to a person.
         return ()

@@ -136,7 +136,7 @@ async def follow(
 
 
 def place_after(last_event_id: str, session: OpenSession, *, after: int | None) -> uamp.Resume:
-    """Return where a stream starts: after its `Last-Event-ID`, else after `after`, else now.
+    """Return the position of a stream's start: its `Last-Event-ID`, else `after`, else now.
 
     An invalid `Last-Event-ID` becomes a position that no log has, which is answered with `resync`.
     """

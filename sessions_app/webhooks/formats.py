@@ -30,7 +30,7 @@ class ChangedResponse:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class WebhookFormat:
-    """How a protocol reports a response to its client.
+    """The form in which a protocol reports a response to its client.
 
     `render` returns the body, or None if the client no longer has the response. `token_header`
     carries the token by which the client recognises the sender.

@@ -61,7 +61,7 @@ def refund_event(
 
 
 def payment_of(response_id: str, reader_id: int | None) -> dict[str, Any] | None:
-    """Return what a person may see of an answer's payment; None if it cost nothing."""
+    """Return the part of an answer's payment that a person may see; None if it cost nothing."""
     cost = costs_of([response_id]).get(response_id)
     if cost is None:
         return None

@@ -22,7 +22,7 @@ CSV_ID = "550e8400-e29b-41d4-a716-446655440000"
 
 
 def as_event(piece: Event | str) -> Event:
-    """Return what a run shows as an event: text is a delta of the response `r1`."""
+    """Return output of a run as an event: text is a delta of the response `r1`."""
     return text_delta("r1", piece) if isinstance(piece, str) else piece
 
 

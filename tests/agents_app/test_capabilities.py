@@ -1,4 +1,4 @@
-"""What the server and its agents say that they can do."""
+"""Capabilities that the server and its agents announce."""
 
 import pytest
 

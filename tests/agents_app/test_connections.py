@@ -38,7 +38,7 @@ def end_lease(process: str) -> None:
 
 
 def online(agents: Sequence[Agent]) -> int:
-    """Return how many of these agents have a daemon."""
+    """Return the number of these agents that have a daemon."""
     return len(connections.connected([agent.pk for agent in agents]))
 
 

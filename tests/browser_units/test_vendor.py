@@ -1,4 +1,4 @@
-"""What is vendored for the pages is what was bundled from the locked packages."""
+"""The vendored files of the pages are bundled from the locked packages."""
 
 from __future__ import annotations
 

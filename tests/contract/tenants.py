@@ -96,6 +96,6 @@ def tenant(name: str) -> Tenant:
 
 
 def texts_of(owner: Tenant) -> list[str]:
-    """Return what no answer to another person may have."""
+    """Return the texts that no answer to another person may have."""
     rows: list[Any] = ["chat_id", "message_id", "response_id", "content_id", "token_id", "lock_id"]
     return [owner.secret, *(owner.ids[name] for name in rows)]

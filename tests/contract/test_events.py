@@ -1,4 +1,4 @@
-"""Who may send each event and call each method: the tables of `events` against the server."""
+"""Callers of each event and method: the tables of `events` against the server."""
 
 from __future__ import annotations
 

@@ -83,7 +83,7 @@ def _failures(
     people: tuple[Tenant, Tenant],
     answered: dict[str, set[int]],
 ) -> list[str]:
-    """Return how an operation breaks its contract, in the first example that does."""
+    """Return the ways in which an operation breaks its contract, in the first example that does."""
 
     @hypothesis.seed(20_261_125)
     @hypothesis.settings(

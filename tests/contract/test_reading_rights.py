@@ -1,4 +1,4 @@
-"""What chats hold is in no answer to a key that may not read them, whatever else it may do.
+"""A key without the right to read gets nothing of a chat's contents, whatever else it may do.
 
 The paths are those of `routes`: a new one is called here, too. Each answer is searched for the text
 that every row of the owner's has. What belongs to the owner and to no chat is left out.

@@ -1,4 +1,4 @@
-"""Who may call each path: the table of `routes` against the server, as four callers."""
+"""Callers of each path: the table of `routes` against the server, as four callers."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ class CommitProxy:
 
     @property
     def cut(self) -> int:
-        """How many answers were lost."""
+        """The number of answers that were lost."""
         return int(self._cut.value)
 
     @contextmanager

@@ -39,7 +39,7 @@ ENDS: Final = {"completed", "interrupted", "agent_offline"}
 
 @dataclass(frozen=True, kw_only=True)
 class DaemonPoint:
-    """What is killed, so many seconds after the first answer began, and how long it is away."""
+    """The victim of a kill, the seconds after the first answer began, and the time it is away."""
 
     number: int
     victim: str
@@ -50,7 +50,7 @@ class DaemonPoint:
 
 @dataclass
 class DaemonOutcome:
-    """What became of a point."""
+    """The outcome of a point."""
 
     point: DaemonPoint
     ends: list[str] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""What must hold after every kill, read from the rows and from REST."""
+"""Invariants after every kill, read from the rows and from REST."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def is_settled(group: ServerGroup) -> bool:
 
 
 def check_logs(state: State) -> list[str]:
-    """Return what is wrong with the logs: gaps, missing or doubled ends, what still runs."""
+    """Return the faults of the logs: gaps, missing or doubled ends, answers that still run."""
     wrong: list[str] = []
     seqs: dict[str, list[int]] = {}
     ends: Counter[str] = Counter()
@@ -86,7 +86,7 @@ def _is_open(call: Row) -> bool:
 
 
 def check_turn(group: ServerGroup, state: State, asker: Asker, listener: Listener) -> list[str]:
-    """Return what is wrong with one turn: its tools, its text, and what its clients received."""
+    """Return the faults of one turn: its tools, its text, and the events of its clients."""
     response = state.responses.get(asker.response_id)
     if response is None:
         return [f"{asker.name}: no response {asker.response_id}"]
@@ -103,7 +103,7 @@ def check_turn(group: ServerGroup, state: State, asker: Asker, listener: Listene
 
 
 def check_effects(journal: Sequence[Sequence[str]], calls: Sequence[Row]) -> list[str]:
-    """Return what is wrong between the effects of long tools and what their rows say."""
+    """Return the differences between the effects of long tools and their rows."""
     wrong: list[str] = []
     rows = {row["call_id"]: row for row in calls}
     for name, call_id in {(line[0], line[1]) for line in journal}:

@@ -40,7 +40,7 @@ LONG: Final = [name for name, tools in TOOLS_OF.items() if set(tools) & set(IDEM
 
 @dataclass(frozen=True, kw_only=True)
 class Point:
-    """When what is killed. `second` is a kill of the other kind, so many seconds after it."""
+    """The time and victim of a kill; `second` is a kill of the other kind, seconds later."""
 
     number: int
     victim: str
@@ -53,7 +53,7 @@ class Point:
 
 @dataclass
 class Outcome:
-    """What became of a point."""
+    """The outcome of a point."""
 
     point: Point
     killed: list[str] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""What must hold of the money after every kill: each answer is paid once, and nothing stays held.
+"""Invariants of the money after every kill: each answer is paid once, and nothing stays held.
 
 Every agent of the matrix has a price, which its asker allowed it to take.
 """
@@ -37,7 +37,7 @@ class Ledger:
 
 
 def check_money(group: ServerGroup, state: State) -> list[str]:
-    """Return what is wrong with the ledger, and between it and what the answers say they cost."""
+    """Return the faults of the ledger, and its differences from the costs of the answers."""
     ledger = Ledger(group)
     return _check_books(ledger) + [
         line for row in state.responses.values() for line in _check_answer(ledger, state, row)
@@ -67,7 +67,7 @@ def _check_books(ledger: Ledger) -> list[str]:
 
 
 def _check_answer(ledger: Ledger, state: State, row: Row) -> list[str]:
-    """Return what is wrong with what one answer that has ended was paid."""
+    """Return the faults in the payment of one answer that has ended."""
     response_id = row["id"]
     paid = [transfer for transfer in ledger.transfers if transfer["response_id"] == response_id]
     open_holds = [
@@ -91,7 +91,7 @@ def _check_answer(ledger: Ledger, state: State, row: Row) -> list[str]:
 
 
 def _price(state: State, response_id: str) -> Decimal:
-    """Return what a completed answer costs: its price, and its tools that did not fail."""
+    """Return the cost of a completed answer: its price, and its tools that did not fail."""
     tools = [call for call in state.calls_of(response_id) if not call["is_error"]]
     prices = (Decimal(PRICES["tools"].get(call["name"], "0")) for call in tools)
     return Decimal(PRICES["per_answer"]) + sum(prices, Decimal(0))

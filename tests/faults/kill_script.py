@@ -1,4 +1,4 @@
-"""What the agents of the kill matrix say and call.
+"""Answers and calls of the agents of the kill matrix.
 
 What an agent says follows from its name, its question and its tools' results alone, so
 that `expected_text` knows an answer without having received it.

@@ -217,7 +217,7 @@ class ServerGroup:
         return [line.split() for line in path.read_text().splitlines()] if path.exists() else []
 
     def rows(self, table: str, columns: str) -> list[dict[str, Any]]:
-        """Return what a table holds; JSON is decoded."""
+        """Return the rows of a table; JSON is decoded."""
         statement = f"SELECT {columns} FROM {table}"  # noqa: S608 two words of our own
         if self._embedded:
             with sqlite3.connect(self.folder / "db.sqlite3", timeout=20) as database:
@@ -245,7 +245,7 @@ class ServerGroup:
         return row is not None and bool(row[0])
 
     def get(self, path: str) -> Any:
-        """Return what REST says, from any server that answers."""
+        """Return the reply of REST, from any server that answers."""
         with httpx.Client(
             base_url=f"http://127.0.0.1:{self.ports[-1]}",
             headers={"Authorization": f"Bearer {self.token}"},

@@ -179,7 +179,7 @@ def odd_event(place: Place, value: Any) -> dict[str, Any]:
 
 
 def to_the_end(client: UampClient) -> list[Frame]:
-    """Return what the server says until nothing of this socket runs; what is due is not paid."""
+    """Return the server's events until nothing of this socket runs; dues are not paid."""
     frames = client.settle()
     while True:
         open_ids = {f["response_id"] for f in frames if f["type"] == "response.created"}

@@ -25,7 +25,7 @@ PING_SECONDS = 1
 
 @dataclass
 class Answer:
-    """What came on one stream of QUIC."""
+    """The frames of one QUIC stream."""
 
     headers: dict[str, str] = field(default_factory=dict)
     body: bytes = b""

@@ -174,7 +174,7 @@ def test_a_payment_that_does_not_meet_the_demand_is_refused_and_the_answer_waits
 def test_a_payment_is_of_the_peer_that_sent_it_and_of_the_agent_it_paid(
     federated: ServerAddress, chain: Facilitator, seller: Agent
 ) -> None:
-    """What it has left over pays that agent again, for the same peer alone."""
+    """The unspent rest pays that agent again, for the same peer alone."""
     dearer = priced("dearer", per_answer="0.05")
     peer, thief = add_peer(), add_peer("other.example")
     proof = proof_of("0.40")

@@ -1,4 +1,4 @@
-"""Who owns a chat with guests once its last owner is gone, and what the guests' server learns."""
+"""The owner of a chat with guests once its last owner is gone, and the news to their server."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ def read(
 
 
 def count() -> int:
-    """Return how many turns the running server holds."""
+    """Return the number of turns that the running server holds."""
     loops = held_turns._by_loop.items()
     return sum(len(held._turns) for loop, held in loops if not loop.is_closed())
 

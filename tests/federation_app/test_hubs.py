@@ -122,7 +122,7 @@ def test_an_operator_is_shown_a_hub_and_trusts_it_and_its_children(
 
 @pytest.fixture
 def here(hub: PublishedHub) -> dict[str, Callable[[Peer], object]]:
-    """Return what may happen to a hub whose children are trusted."""
+    """Return the events that may befall a hub whose children are trusted."""
 
     def expires(row: Peer) -> None:
         Peer.objects.filter(pk=row.pk).update(hub_expires_at=timezone.now())
@@ -175,7 +175,7 @@ def test_a_suspended_hub_comes_back_with_its_children(hub: PublishedHub) -> None
 
 
 def lies(hub: PublishedHub) -> dict[str, Callable[[], object]]:
-    """Return what the documents of a hub can lie about, by name."""
+    """Return the lies that the documents of a hub can tell, by name."""
     other = Name("did:web:other.example")
     now = datetime.now(UTC)
     past = (now - timedelta(seconds=1)).isoformat()
@@ -285,7 +285,7 @@ def test_a_child_that_is_not_what_its_hub_lists_becomes_no_peer(
 
 
 def rotations(name: Name, hub: PublishedHub) -> dict[str, Callable[[], object]]:
-    """Return how the keys of a name may change, by name; the words of the first ones are true."""
+    """Return the changes that a name's keys may make, by name; the first ones are legitimate."""
     old = name.keys[0]
 
     def publish(*keys: Any) -> Callable[[], object]:

@@ -80,7 +80,7 @@ def never_ends(handler: QuietHandler) -> None:
 
 
 def described(data: bytes = TABLE, type_: str = "text/csv", **changes: Any) -> dict[str, Any]:
-    """Return what a peer says of a file."""
+    """Return a peer's description of a file."""
     sha256 = hashlib.sha256(data).hexdigest()
     description = {
         "file": FILE,

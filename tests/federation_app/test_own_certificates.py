@@ -41,7 +41,7 @@ def server(folder: Path, host: str) -> Product:
 
 
 def url_of(product: Product, protocol: str = "") -> str:
-    """Return where a server serves peers."""
+    """Return the address at which a server serves peers."""
     name = "UAMP_GRPC_ADDRESS" if protocol == "envelope_grpc" else "UAMP_PEERS_ADDRESS"
     return f"https://127.0.0.1:{product.environment[name].rpartition(':')[2]}"
 

@@ -1,4 +1,4 @@
-"""What connections to peers trust, and where they may be without TLS."""
+"""The trust of connections to peers, and the places where they may do without TLS."""
 
 from __future__ import annotations
 

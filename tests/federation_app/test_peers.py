@@ -100,7 +100,7 @@ def publisher() -> Publisher:
 
 @pytest.fixture
 def manifest_url(publisher: Publisher, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """Return where the manifest of the publisher is."""
+    """Return the address of the publisher's manifest."""
     with published(publisher, monkeypatch) as url:
         yield url
 

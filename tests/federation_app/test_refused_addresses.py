@@ -21,7 +21,7 @@ def private(settings: Any) -> None:
 
 
 def messages() -> list[Any]:
-    """Return what the check says with a database."""
+    """Return the messages of the check with a database."""
     return checks.check_peer_addresses(databases=["default"])
 
 

@@ -143,7 +143,7 @@ def test_an_answer_that_has_to_be_paid_ends_and_is_cancelled_at_the_peer(
 
 
 def answered(text: str = "yes", **changes: Any) -> Callable[[Call], None]:
-    """Return what answers a socket: a chunk, then the end with changes to the signed answer."""
+    """Return a function that answers a socket: a chunk, then the end with a changed answer."""
 
     def answer(call: Call) -> None:
         ask = call.receive()
@@ -210,7 +210,7 @@ def digest(text: str, **changes: Any) -> dict[str, Any]:
 
 
 def answered_at_length(body: Any, **changes: Any) -> Callable[[Call], None]:
-    """Return what answers with a text that is too long to be signed, and a signed digest."""
+    """Return a function that answers with a text too long to be signed, and a signed digest."""
 
     def answer(call: Call) -> None:
         ask = call.receive()

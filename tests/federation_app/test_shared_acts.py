@@ -31,7 +31,7 @@ print(json.dumps([[row.type, row.payload.get("emoji", "")] for row in rows]))
 
 
 def reactions_there(other: OtherServer, mirror: str, message: str) -> dict[str, list[str]]:
-    """Return who has given which emoji to a message there."""
+    """Return the people and emoji of the reactions to a message there."""
     rows = other.get(f"/chats/{mirror}/messages?order=asc&limit=200")["data"]
     (row,) = [candidate for candidate in rows if candidate["id"] == message]
     return {
@@ -46,7 +46,7 @@ def pinned_there(other: OtherServer, mirror: str) -> list[str]:
 
 
 def reactions_here(message: str) -> dict[str, list[str]]:
-    """Return who has given which emoji to a message here."""
+    """Return the people and emoji of the reactions to a message here."""
     reactions: dict[str, list[str]] = {}
     for row in Reaction.objects.filter(message_id=message).select_related("user").order_by("id"):
         reactions.setdefault(row.emoji, []).append(row.user.username)

@@ -1,4 +1,4 @@
-"""What an envelope costs the database, besides the turn that it begins."""
+"""The statements that an envelope costs the database, besides the turn that it begins."""
 
 from __future__ import annotations
 

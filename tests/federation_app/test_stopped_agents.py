@@ -1,4 +1,4 @@
-"""What a mirror says of an agent of its home that does not answer."""
+"""The reason that a mirror gives for an agent of its home that does not answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an envelope may cost before its signature is verified, and whose quota it uses up."""
+"""The cost of an envelope before its signature is verified, and whose quota it uses up."""
 
 from __future__ import annotations
 

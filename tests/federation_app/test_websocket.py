@@ -44,7 +44,7 @@ def delta(stream_id: str, type_: str, **payload: Any) -> dict[str, Any]:
 
 
 def rows() -> dict[str, int]:
-    """Return how many rows a refusal could have left."""
+    """Count the rows that a refusal could have left."""
     envelope_rows = {m.__name__: m.objects.count() for m in (EnvelopeStream, ReceivedEnvelope)}
     return {**counted_rows(), **envelope_rows}
 

@@ -37,7 +37,7 @@ HEADERS: Final = {"A2A-Version": "1.0"}
 
 @dataclass(frozen=True, kw_only=True)
 class Stored:
-    """What a person has stored over every protocol, in chats of their own, and who comes for it."""
+    """Everything a person has stored over every protocol, in chats of their own, and its reader."""
 
     server: ServerAddress
     web: httpx.Client

@@ -1,4 +1,4 @@
-"""What an answer that is not streamed delivered before it failed is charged, and in the reply."""
+"""A failed answer without streaming charges the part that it delivers in the reply."""
 
 from __future__ import annotations
 

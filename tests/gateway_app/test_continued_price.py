@@ -88,7 +88,7 @@ def agent() -> Agent:
 
 @pytest.fixture
 def headers(alice: Person, agent: Agent, who: str) -> dict[str, str]:
-    """Return who asks, and how they pay."""
+    """Return the headers of the asker and of their payment."""
     if who == "visitor":
         return {"X-Payment-Token": token_of(alice)}
     approvals.approve(rich(alice).user.pk, agent.pk, usd("1"))

@@ -1,4 +1,4 @@
-"""Who asks an agent that is switched off, or private to others, is refused at once.
+"""Requests to an agent that is switched off, or private to others, are refused at once.
 
 Over every protocol, in its words. The chats that such an agent is in still list it.
 """

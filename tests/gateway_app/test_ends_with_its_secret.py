@@ -1,4 +1,4 @@
-"""What was made with a key's secret opens nothing once that secret is replaced."""
+"""Credentials made with a key's secret open nothing once that secret is replaced."""
 
 from __future__ import annotations
 

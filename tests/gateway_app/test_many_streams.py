@@ -1,4 +1,4 @@
-"""What one client may hold open: streams of the same answer, and streams that it does not read."""
+"""The streams that one client may hold open: of the same answer, and unread ones."""
 
 from __future__ import annotations
 

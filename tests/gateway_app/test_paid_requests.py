@@ -64,7 +64,7 @@ def signature(demand: dict[str, Any], token: str) -> dict[str, str]:
 
 
 def demanded(web: httpx.Client, agent: str) -> dict[str, Any]:
-    """Return what an agent demands of a request that does not pay."""
+    """Return the demand of an agent for a request that does not pay."""
     refused = web.post(f"/agents/{agent}/chat/completions", json=EDGES["chat/completions"])
     assert refused.status_code == httpx.codes.PAYMENT_REQUIRED
     body: dict[str, Any] = refused.json()

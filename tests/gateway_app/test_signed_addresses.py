@@ -54,7 +54,7 @@ class Place:
         return self.web.post(path, json=body, headers=dict(self.headers))
 
     def get(self, path: str) -> str:
-        """Return what the client is shown at a path."""
+        """Return the client's view of a path."""
         return self.web.get(path, headers=dict(self.headers)).text
 
 

@@ -1,4 +1,4 @@
-"""What is stored is read with the right to read, in the key's chats, by those still in the chat.
+"""Stored rows need the right to read, in the key's chats, and a person who is still in the chat.
 
 The reads are those of `stored_paths`; a new path or method of A2A has to be named there, or here as
 one that reads nothing stored.

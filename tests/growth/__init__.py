@@ -1,1 +1,1 @@
-"""What queries cost when there is a lot: 100,000 rows in every table, on either database."""
+"""The cost of queries when there is a lot: 100,000 rows in every table, on either database."""

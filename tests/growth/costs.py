@@ -25,7 +25,7 @@ SELECT relname, coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0) + coalesc
 
 @dataclass
 class Cost:
-    """What was done: `read` rows by table (PostgreSQL), `steps` (SQLite), statements and plans."""
+    """The work done: `read` rows by table (PostgreSQL), `steps` (SQLite), statements and plans."""
 
     read: dict[str, int] = field(default_factory=dict)
     steps: int = 0

@@ -1,4 +1,4 @@
-"""Where clients run: against one server on SQLite, or against two on PostgreSQL and Redis.
+"""Deployments for clients: one server on SQLite, or two on PostgreSQL and Redis.
 
 With two servers, consecutive requests alternate between them.
 """

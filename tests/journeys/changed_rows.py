@@ -1,4 +1,4 @@
-"""What a person with access only to the database changes, as code for the product's shell."""
+"""Changes by a person with access only to the database, as code for the product's shell."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ _numbers = itertools.count(1)
 
 
 class _Work:
-    """Whether an agent's tool has begun, and may end."""
+    """The state of an agent's tool: whether it has begun, and may end."""
 
     def __init__(self) -> None:
         self.begun, self.over = threading.Event(), threading.Event()

@@ -1,4 +1,4 @@
-"""What people notice in their first hour: text that stays put, focus that follows, no surprises."""
+"""A person's first hour: text that stays put, focus that follows, no surprises."""
 
 from __future__ import annotations
 
@@ -198,7 +198,7 @@ async def test_on_a_phone_nothing_covers_or_cuts_what_people_read(
 
 
 async def edges(locator: Locator) -> dict[str, float]:
-    """Return where an element is on the screen."""
+    """Return the edges of an element on the screen."""
     where: dict[str, float] = await locator.evaluate("one => one.getBoundingClientRect().toJSON()")
     return where
 

@@ -1,4 +1,4 @@
-"""What the HTTP cache of a browser keeps on its disk, which no page can look into."""
+"""The HTTP cache of a browser on its disk, which no page can look into."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each person saw of an answer matches what is stored, on whichever process they were."""
+"""Each person's view of an answer matches the stored one, on whichever process they were."""
 
 from __future__ import annotations
 

@@ -119,7 +119,7 @@ def tokens_read(product: Product, agent: str) -> int:
 
 
 def money(product: Product) -> list[object]:
-    """Return what the agent with a price has earned, open holds, and whether all adds up."""
+    """Return the earnings of the agent with a price, open holds, and whether all adds up."""
     rows: list[object] = json.loads(product.run(MONEY))
     return rows
 

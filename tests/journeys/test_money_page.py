@@ -1,4 +1,4 @@
-"""What a person allows, limits and fills: the money page, standing approvals and the pool.
+"""The money page, standing approvals and the pool, as a person sets them.
 
 Runs against the product as test_money.py does, with the same amounts.
 """

@@ -1,4 +1,4 @@
-"""What people see while they read and write: positions, focus, and help.
+"""Reading and writing in the page: positions, focus, and help.
 
 Runs against the product as started by `make run`: daphne, SQLite, a Celery child.
 """

@@ -1,4 +1,4 @@
-"""What people in one chat see of each other and of its agents, even across lost connections.
+"""The view that people in one chat have of each other and its agents, across lost connections.
 
 Each test runs on one process, and on two with the people on different ones.
 """

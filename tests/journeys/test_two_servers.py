@@ -69,7 +69,7 @@ class Neighbour:
         return rows
 
     def balance(self, username: str) -> str:
-        """Return what a person can spend, in dollars."""
+        """Return the amount that a person can spend, in dollars."""
         with self.product.api(username) as client:
             answer = client.get("/api/payments/balance").raise_for_status().json()
         return str(answer["available"])

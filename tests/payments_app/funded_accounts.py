@@ -45,12 +45,12 @@ def funded_account(name: str, amount: str = "0") -> AccountRef:
 
 
 def available(account: AccountRef | int) -> str:
-    """Return what an account has available, as a decimal string."""
+    """Return the available balance of an account, as a decimal string."""
     return str(selectors.balance(account if isinstance(account, int) else account.id).available)
 
 
 def held(account: AccountRef) -> str:
-    """Return what is held of an account, as a decimal string."""
+    """Return the held sum of an account, as a decimal string."""
     return str(selectors.balance(account.id).held)
 
 
@@ -76,7 +76,7 @@ def void_response(*, key: str, response_id: str) -> CaptureOutcome:
 
 
 def fees_balance(asset: str = "USD") -> Money:
-    """Return what the platform's fee accounts have, together."""
+    """Return the sum of the platform's fee accounts."""
     accounts = Account.objects.filter(code__startswith=fee_prefix(asset))
     return Money(sum(accounts.values_list("posted", flat=True)), asset)
 
@@ -89,10 +89,10 @@ def hold(account: AccountRef, amount: str, *, key: str = "", response_id: str = 
 
 
 def to(account: AccountRef, amount: str) -> Split:
-    """Return what an account gets of a capture."""
+    """Return an account's part of a capture."""
     return Split(account.id, usd(amount))
 
 
 def fees(amount: str) -> Split:
-    """Return what the platform gets of a capture."""
+    """Return the platform's part of a capture."""
     return Split(None, usd(amount))

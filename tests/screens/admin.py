@@ -26,7 +26,7 @@ HREFS: Final = "(links) => links.map((link) => new URL(link.href).pathname)"
 
 
 def visit(path: str) -> Reach:
-    """Return what opens a page of the admin as the operator."""
+    """Return a function that opens a page of the admin as the operator."""
 
     async def reach(stage: Stage) -> Page:
         page = await stage.page("")

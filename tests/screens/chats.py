@@ -171,7 +171,7 @@ async def _markdown(stage: Stage) -> Page:
 
 
 def _by_keys(*keys: str, then: str) -> Reach:
-    """Return what presses keys in the plain chat, and waits for a test ID."""
+    """Return a function that presses keys in the plain chat, and waits for a test ID."""
 
     async def reach(stage: Stage) -> Page:
         page = await _plain(stage)
@@ -185,7 +185,7 @@ def _by_keys(*keys: str, then: str) -> Reach:
 
 
 def _on_message(text: str, *keys: str, then: str) -> Reach:
-    """Return what presses keys on a message, and waits for a test ID."""
+    """Return a function that presses keys on a message, and waits for a test ID."""
 
     async def reach(stage: Stage) -> Page:
         page = await _plain(stage)
@@ -199,7 +199,7 @@ def _on_message(text: str, *keys: str, then: str) -> Reach:
 
 
 def _by_item(text: str, item: str, *, then: str) -> Reach:
-    """Return what chooses an item of a message's menu, and waits for a test ID."""
+    """Return a function that chooses an item of a message's menu, and waits for a test ID."""
 
     async def reach(stage: Stage) -> Page:
         page = await _plain(stage)
@@ -224,7 +224,7 @@ async def _fork(stage: Stage) -> Page:
 
 
 def _written(text: str, then: str) -> Reach:
-    """Return what writes into the composer without sending, and waits for a selector."""
+    """Return a function that writes into the composer without sending, and waits for a selector."""
 
     async def reach(stage: Stage) -> Page:
         page = await _plain(stage)

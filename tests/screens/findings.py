@@ -1,4 +1,4 @@
-"""What axe finds on a page: violations of WCAG 2.2 AA, and a page wider than its window."""
+"""Findings of axe on a page: violations of WCAG 2.2 AA, and a page wider than its window."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def _visit(path: str, *, username: str = "alice", heading: str = "h1") -> Reach:
-    """Return what opens a path as a person, or as a stranger where the name is empty."""
+    """Return a function that opens a path as a person, or as a stranger if the name is empty."""
 
     async def reach(stage: Stage) -> Page:
         page = await stage.page("")
@@ -48,7 +48,7 @@ async def style_page(stage: Stage) -> Page:
 
 
 def _first_row(path: str) -> Reach:
-    """Return what opens the first row of a list of the admin as the operator."""
+    """Return a function that opens the first row of a list of the admin as the operator."""
 
     async def reach(stage: Stage) -> Page:
         page = await _visit(path, username="admin")(stage)

@@ -28,7 +28,7 @@ navigator.mediaDevices.getUserMedia = async () => {
 
 
 def _settings(section: str) -> Reach:
-    """Return what opens a section of the person's settings."""
+    """Return a function that opens a section of the person's settings."""
 
     async def reach(stage: Stage) -> Page:
         page = await stage.page()
@@ -44,7 +44,7 @@ def _settings(section: str) -> Reach:
 
 
 def _thread(text: str, replies: int) -> Reach:
-    """Return what opens the thread of a message."""
+    """Return a function that opens the thread of a message."""
 
     async def reach(stage: Stage) -> Page:
         page = await stage.page()
@@ -94,7 +94,7 @@ async def _in_call(stage: Stage) -> Page:
 
 
 def _link(kind: str, *, username: str = "") -> Reach:
-    """Return what opens a link of the chat, as a person or without signing in."""
+    """Return a function that opens a link of the chat, as a person or without signing in."""
 
     async def reach(stage: Stage) -> Page:
         with stage.product.api("alice") as client:
@@ -108,7 +108,7 @@ def _link(kind: str, *, username: str = "") -> Reach:
 
 
 def _ended(path: str, *, username: str = "") -> Reach:
-    """Return what opens a link that is not in force."""
+    """Return a function that opens a link that is not in force."""
 
     async def reach(stage: Stage) -> Page:
         page = await stage.page(username)

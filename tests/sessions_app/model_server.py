@@ -48,7 +48,7 @@ _USAGE: Chunk = {"id": "1", "choices": [], "usage": {"prompt_tokens": 7, "comple
 
 
 class ModelServer:
-    """What the provider answers next, the last answer again and again, and what it was sent."""
+    """A provider with its next answers, the last of them repeated, and the requests it was sent."""
 
     def __init__(self, *answers: list[Chunk]) -> None:
         self.answers = list(answers) or [text_chunks("Hello")]

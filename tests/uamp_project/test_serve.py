@@ -31,7 +31,7 @@ def serving(data_dir: Path) -> Iterator[Serving]:
 
 
 def beats(data_dir: Path) -> set[str]:
-    """Return what shows that it is alive: `server`, and the queues of workers."""
+    """Return the signs of life: `server`, and the queues of workers."""
     with closing(sqlite3.connect(data_dir / "db.sqlite3", timeout=30)) as database:
         rows = database.execute("SELECT kind, queues FROM sessions_app_processbeat").fetchall()
     return {queue for kind, queues in rows for queue in (json.loads(queues) or [kind])}

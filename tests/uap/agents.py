@@ -51,7 +51,7 @@ def tool(name: str, run: Any = lambda _: "done", **more: Any) -> Tool:
 
 
 def message_lines(messages: Sequence[Message]) -> list[str]:
-    """Return what messages say, in short."""
+    """Summarise messages, one line for each."""
     return [
         "results " + " ".join(f"{r.result}{'!' if r.is_error else ''}" for r in message.results)
         if isinstance(message, ToolResultMessage)
@@ -71,7 +71,7 @@ def kinds(events: Sequence[AgentStreamEvent]) -> list[str]:
 
 
 def content(state: AgentState) -> dict[str, Any]:
-    """Return what a state holds without ids and times, so that two runs can be compared."""
+    """Return a state without ids and times, so that two runs can be compared."""
     return {name: _lasting(value) for name, value in state.to_json().items() if name != "id"}
 
 

@@ -1,4 +1,4 @@
-"""What Anthropic's Messages API is sent."""
+"""Requests to Anthropic's Messages API."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What Google's Gemini API is sent."""
+"""Requests to Google's Gemini API."""
 
 from typing import Any
 

@@ -18,7 +18,7 @@ CALL = ToolCall(tool_call_id="c1", tool_name="t", arguments={})
 
 
 def body(of: str, metadata: Any) -> str:
-    """Return what a provider sends of an answer with this in its metadata."""
+    """Return the body that a provider sends for an answer with this in its metadata."""
     question = UserMessage(content=(TextBlock(text="hi"),))
     answer = AssistantMessage(
         content=(TextBlock(text="words"),), tool_calls=(CALL,), metadata={of: metadata}

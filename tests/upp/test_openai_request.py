@@ -1,4 +1,4 @@
-"""What an OpenAI-compatible server is sent."""
+"""Requests to an OpenAI-compatible server."""
 
 from typing import Any
 

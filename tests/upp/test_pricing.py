@@ -1,4 +1,4 @@
-"""What tokens cost."""
+"""The price of tokens."""
 
 from decimal import Decimal
 

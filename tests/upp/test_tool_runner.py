@@ -1,4 +1,4 @@
-"""What tools may do to the generation that runs them, and what not."""
+"""Effects that tools may have on the generation that runs them, and may not."""
 
 import asyncio
 import sys
@@ -35,7 +35,7 @@ async def calls_once(request: LLMRequest) -> AsyncIterator[Step]:
 
 
 async def ran(run: Any, **more: Any) -> ToolExecution:
-    """Return what came of a call of a tool that runs so, after the model got its result."""
+    """Return the outcome of a call of such a tool, after the model got its result."""
     turn = await turn_with(run, **more)
     assert turn.response.text == "bye"
     return turn.tool_executions[0]
@@ -49,7 +49,7 @@ async def turn_with(run: Any, **more: Any) -> Turn:
 
 @dataclass
 class Found:
-    """What a tool may return."""
+    """A value that a tool may return."""
 
     on: date
 
@@ -79,7 +79,7 @@ async def test_a_result_is_json_whatever_the_tool_returns(value: Any, result: An
 
 
 class Opaque:
-    """What JSON has no word for."""
+    """A value that JSON cannot represent."""
 
 
 @pytest.mark.parametrize("value", [Opaque(), [Opaque()], "\ud83d", {1j: 1}])

@@ -59,7 +59,7 @@ Answer = Callable[[Exchange], Awaitable[None]]
 
 @dataclass
 class WireServer:
-    """Where the server listens and what it was asked."""
+    """The address of the server and the requests that it was sent."""
 
     url: str
     port: int = 0

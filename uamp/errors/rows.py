@@ -1,4 +1,4 @@
-"""What the table of errors says of each code, and the texts that several rows share."""
+"""The entries of the table of errors for each code, and the texts that several rows share."""
 
 import msgspec
 

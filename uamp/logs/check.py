@@ -70,7 +70,7 @@ class LoggedEntry(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MessageFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """What neither an edit nor a deletion changes about a message; texts may be empty.
+    """The facts of a message that neither an edit nor a deletion changes; texts may be empty.
 
     ``created_at`` is in milliseconds since 1970. ``is_copy`` says whether it was copied into a
     fork: a copy names another original once the chat of the first one is deleted. ``transport`` is

@@ -148,7 +148,7 @@ def _is_as_signed(claims: AnswerClaims, message: Mapping[str, Any]) -> bool:
 
 
 def _stored_change(claims: AnswerClaims, message: Mapping[str, Any]) -> str:
-    """Return how the response that other protocols read differs from the signed one, if known."""
+    """Describe how the response that other protocols read differs from the signed one, if known."""
     if message.get("stored_output_hash") not in (None, claims.output_hash):
         return _STORED
     # Signatures of earlier servers do not cover the usage.

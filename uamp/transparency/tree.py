@@ -47,12 +47,12 @@ def node_position(level: int, index: int) -> int:
 
 
 def nodes_before(leaf: int) -> int:
-    """Return how many complete nodes a tree of this many leaves has."""
+    """Return the number of complete nodes of a tree of this many leaves."""
     return 2 * leaf - leaf.bit_count()
 
 
 def completed_by(leaf: int) -> int:
-    """Return how many nodes above it a new leaf completes."""
+    """Return the number of nodes above it that a new leaf completes."""
     return (leaf + 1 & -(leaf + 1)).bit_length() - 1
 
 

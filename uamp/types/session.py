@@ -45,7 +45,7 @@ class VoiceConfig(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
 
 class TurnDetectionConfig(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """How the end of a spoken turn is detected: server_vad, client_vad, push_to_talk, none."""
+    """The detection of the end of a spoken turn: server_vad, client_vad, push_to_talk, none."""
 
     type: str
     threshold: Share | None = None

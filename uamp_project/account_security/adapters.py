@@ -65,7 +65,7 @@ class AccountAdapter(DefaultAccountAdapter):
     }
 
     def get_login_stages(self) -> list[str]:
-        """Return what follows the first factor: only the second."""
+        """Return the stages after the first factor: only the second."""
         return ["allauth.mfa.stages.AuthenticateStage"]
 
     def is_ajax(self, request: HttpRequest) -> bool:
@@ -109,7 +109,7 @@ class AccountAdapter(DefaultAccountAdapter):
         return _public(reverse("account_confirm_email", args=[emailconfirmation.key]))
 
     def get_email_verification_redirect_url(self, email_address: Any) -> str:
-        """Return where a confirmed address leads."""
+        """Return the page to which a confirmed address leads."""
         del email_address
         return reverse("mfa_index" if self.request.user.is_authenticated else "login")
 
@@ -178,7 +178,7 @@ class SecondFactorAdapter(DefaultMFAAdapter):
         return {"id": _host(), "name": site_name()}
 
     def get_public_key_credential_user_entity(self, user: AbstractBaseUser) -> dict[str, Any]:
-        """Return how authenticators name an account, without its email address."""
+        """Return an account as authenticators name it, without its email address."""
         return {**super().get_public_key_credential_user_entity(user), "name": name_of(user)}
 
     def generate_authenticator_name(self, user: AbstractBaseUser, type: Any) -> str:  # noqa: A002 allauth's signature

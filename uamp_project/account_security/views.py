@@ -69,7 +69,7 @@ def by_mail(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponse
 
 
 class SecurityView(base.IndexView):
-    """How a person signs in: email address, authenticator app, passkeys, recovery codes."""
+    """A person's means of signing in: address, authenticator app, passkeys, recovery codes."""
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """Add the email address, and whether the person has a password to confirm changes with."""

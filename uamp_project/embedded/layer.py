@@ -85,17 +85,17 @@ class EmbeddedChannelLayer(BaseChannelLayer):
 
     @property
     def dropped(self) -> int:
-        """How many messages were dropped for lack of room, a channel or a hub since the start."""
+        """The messages dropped since the start for lack of room, a channel or a hub."""
         return self._dropped + (self._spoke.dropped if self._spoke else 0)
 
     @property
     def channel_count(self) -> int:
-        """How many channels exist."""
+        """The number of channels."""
         return len(self._channels)
 
     @property
     def group_count(self) -> int:
-        """How many groups have members."""
+        """The number of groups with members."""
         return len(self._groups)
 
     def close(self) -> None:

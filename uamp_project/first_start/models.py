@@ -1,4 +1,4 @@
-"""Which models may answer for the assistant of a new server."""
+"""The models that may answer for the assistant of a new server."""
 
 from __future__ import annotations
 

@@ -34,14 +34,14 @@ class CertificatePair(NamedTuple):
 
 
 class PeersEndpoint(NamedTuple):
-    """Where a process serves peers, as `host:port`, and with which certificate."""
+    """The address at which a process serves peers, as `host:port`, and its certificate."""
 
     address: str
     pair: CertificatePair
 
 
 def peers_address(options: Mapping[str, Any]) -> str:
-    """Return where to listen for peers, as `host:port`; empty for nowhere. Raises CommandError.
+    """Return the address to listen at for peers, as `host:port`, or "". Raises CommandError.
 
     An address without a host has that of the web server.
     """

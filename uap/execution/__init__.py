@@ -1,4 +1,4 @@
-"""How agents arrive at an answer: the strategies, and building blocks for others (UAP §5)."""
+"""Execution strategies of agents, and building blocks for others (UAP §5)."""
 
 from uap.execution.context import ExecutionContext, ExecutionStrategy
 from uap.execution.loop import LoopOptions, loop

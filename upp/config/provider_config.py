@@ -1,4 +1,4 @@
-"""How to reach a provider's server (UPP-1.3 §4.1).
+"""The configuration of a provider's server (UPP-1.3 §4.1).
 
 Everything here concerns the connection; options of the model go into `params`.
 """

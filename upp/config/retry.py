@@ -1,4 +1,4 @@
-"""When to resend a failed request (UPP-1.3 §4.3).
+"""Strategies for resending failed requests (UPP-1.3 §4.3).
 
 A strategy decides and the provider waits; an answer that has begun is never requested again. All
 times are in seconds.
@@ -30,7 +30,7 @@ class RetryStrategy:
     """Never retries; the base of other strategies. One strategy serves concurrent requests."""
 
     def before_request(self) -> float:
-        """Return how long to wait before a request is sent."""
+        """Return the seconds to wait before a request is sent."""
         return 0.0
 
     def on_retry(self, error: UPPError, attempt: int) -> float | None:  # noqa: ARG002 for subclasses

@@ -86,7 +86,7 @@ def vendor_parameters(provider: str, parameters: Mapping[str, Any]) -> dict[str,
 
 
 def option_names(provider: str, own: Mapping[str, Any]) -> frozenset[str]:
-    """Return which parameters may override a model's `own`, in every request of an answer.
+    """Return the parameters that may override a model's `own`, in every request of an answer.
 
     Choices of tools hold for single requests. A budget of thinking has to fit the token limit, and
     Anthropic's API accepts no temperature together with one.

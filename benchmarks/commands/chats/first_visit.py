@@ -110,7 +110,7 @@ class Traffic:
                 await asyncio.wait_for(self.moved.wait(), QUIET_SECONDS)
 
     def until(self, seconds: float) -> tuple[float, float]:
-        """Return how many requests were sent, and how many KB came, in the first seconds."""
+        """Return the number of requests sent, and of KB received, in the first seconds."""
         end = self.begun + seconds
         return (
             sum(at < end for at in self.sent.values()),

@@ -1,4 +1,4 @@
-"""How a server process's memory grows over many turns.
+"""The growth of a server process's memory over many turns.
 
 N sockets, each with a private chat, ask again and again; the process's proportional set size (PSS)
 is read after each part of the turns. A process without leaks grows while its caches fill and its

@@ -1,4 +1,4 @@
-"""How long it takes to recover from a killed process: `python -m benchmarks resume`.
+"""The time it takes to recover from a killed process: `python -m benchmarks resume`.
 
 Real servers and workers (tests/faults) on PostgreSQL and Redis. A worker is killed (SIGKILL) in the
 middle of a long tool; the time runs until the tool's new attempt reports progress. A server is

@@ -160,7 +160,7 @@ def in_pdf(data: bytes, packet: bytes) -> bytes:
 
 
 def _catalog(data: bytes, table: bytes, number: int) -> bytes | None:
-    """Return what is between the brackets of the catalog that a cross-reference table points to."""
+    """Return the text between the brackets of the catalog of a cross-reference table."""
     for section in _PDF_SECTION.finditer(table):
         index = number - int(section[1])
         entry = section[3][_TABLE_ENTRY * index : _TABLE_ENTRY * (index + 1)] if index >= 0 else b""

@@ -58,7 +58,7 @@ _INKS_IN_INKS: Final = 3
 
 
 class _Drawing(NamedTuple):
-    """What a stream shows: its text, how often it paints, and the inks that it names.
+    """The effect of a stream: its text, the number of paintings, and the inks that it names.
 
     An unterminated string continues in the next stream of a page, of which `size` bytes are text.
     """
@@ -117,7 +117,7 @@ class Texts:
         return self._marked.all_once
 
     def of_contents(self, value: Value) -> int:
-        """Return how much text the contents of a page show: a stream or an array of them."""
+        """Return the amount of text that a page's contents show: a stream or an array of them."""
         return self._size(self._of_value(value, 0), _INKS_IN_INKS)
 
     def _size(self, part: _Drawing, depth: int) -> int:

@@ -1,4 +1,4 @@
-"""How many letters a character code stands for: by a font's ToUnicode map, or its glyphs' names.
+"""The letters that a character code stands for: by a font's ToUnicode map, or glyph names.
 
 Readers show a ligature as its letters, and some show the name of a glyph that they do not know.
 """
@@ -80,12 +80,12 @@ _LIGATURES: Final = {b"ff": 2, b"fi": 2, b"fl": 2, b"ffi": 3, b"ffl": 3}
 
 
 def longer_codes(document: PdfDocument) -> Longer:
-    """Return how many letters a code stands for in any font of a document, where several."""
+    """Return the number of letters of each code that stands for several in a font of a document."""
     return _Fonts(document).longer
 
 
 def letters_of(name: bytes) -> int:
-    """Return how many letters a reader finds at most for a glyph of this name."""
+    """Return the most letters that a reader finds for a glyph of this name."""
     if len(name) == 1 or name in _KNOWN or _CYRILLIC.fullmatch(name):
         return 1
     if name in _LIGATURES:
@@ -212,7 +212,7 @@ def _letters(target: bytes) -> int:
 
 
 def _entries(text: bytes) -> Iterator[tuple[list[bytes], bytes]]:
-    """Yield what a map has: a code or the two ends of a range, and the text that it stands for."""
+    """Yield the entries of a map: a code or the ends of a range, and the text it stands for."""
     for section in _SECTION.finditer(text):
         of_range = section[1] == b"range"
         sources: list[bytes] = []

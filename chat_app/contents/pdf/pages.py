@@ -77,7 +77,7 @@ class _Tree:
         return min(max(pages, -(-text // TEXT_OF_PAGE)), MAX_PAGES)
 
     def _typed_pages(self, objects: dict[int, Value]) -> int:
-        """Return how many objects are pages by themselves, for readers that repair the tree."""
+        """Count the objects that are pages by themselves, for readers that repair the tree."""
         return sum(
             isinstance(entry, Dictionary) and b"Page" in entry.all(b"Type")
             for entry in objects.values()

@@ -124,7 +124,7 @@ def _track_us(body: bytes, in_fragments: int, movie_scale: int, file_bytes: int)
 
 
 def _entry_lengths(body: bytes, at: int, frames: int, file_bytes: int) -> Iterator[int]:
-    """Yield how long the samples of a track last by each of its descriptions."""
+    """Yield the durations of a track's samples, one for each of its descriptions."""
     end = at - 8 + _long(body, at - 8)
     position = at + 8
     while position + 36 <= min(end, len(body)):
@@ -220,7 +220,7 @@ def configured_us(configuration: bytes) -> int:
 
 
 def _places_of(data: bytes, kind: bytes) -> Iterator[int]:
-    """Yield where the contents of boxes of a kind begin."""
+    """Yield the offsets at which the contents of boxes of a kind begin."""
     position = data.find(kind, 4)
     while position >= 0:
         yield position + 4

@@ -67,7 +67,7 @@ def frame_type(data: bytes) -> str:
 
 
 def after_tags(data: bytes) -> int:
-    """Return where the sound begins after ID3 tags, which decoders skip."""
+    """Return the offset of the sound after ID3 tags, which decoders skip."""
     position = 0
     for _ in range(_TAGS):
         if not data.startswith(b"ID3", position) or len(data) < position + _TAG_HEADER:

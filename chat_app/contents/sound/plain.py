@@ -77,7 +77,7 @@ def au_us(data: bytes) -> int:
 
 
 def _chunk_starts(data: bytes, name: bytes, body: int, *, first: int, wide: bool) -> list[int]:
-    """Return where the contents of chunks of a name begin, of at least `body` bytes.
+    """Return the offsets of chunks of a name whose contents have at least `body` bytes.
 
     If all readers find the same chunks in a file, those count; otherwise anything that looks like
     one. The first chunk is at `first`, and with `wide` its size has eight bytes.

@@ -67,7 +67,7 @@ def _hertz(data: bytes, at: int) -> int:
 
 
 def _byte_ns(data: bytes, at: int) -> int:
-    """Return how many nanoseconds a byte lasts at most."""
+    """Return the most nanoseconds that a byte can last."""
     facts: tuple[int, ...] = struct.unpack_from("<HHIIHH", data, at)
     tag, channels, hertz, per_second, block, bits = facts
     if tag == _EXTENSIBLE and data[at + 26 : at + 40] == _SUBFORMAT:

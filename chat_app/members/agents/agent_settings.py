@@ -1,4 +1,4 @@
-"""How an agent answers in one chat: its trigger, its context, its budget. Synchronous."""
+"""The settings of an agent in one chat: its trigger, its context, its budget. Synchronous."""
 
 from __future__ import annotations
 

@@ -149,7 +149,7 @@ class UploadView(TusView):
         responses={200: UploadedSerializer, **responses(400, 404)},
     )
     def get(self, request: Request, upload_id: uuid.UUID) -> Response:
-        """Return how much has arrived; HEAD returns only `Upload-Offset` and `Upload-Length`."""
+        """Return the progress; HEAD returns only `Upload-Offset` and `Upload-Length`."""
         read_query(request, NoQuery)
         upload = _upload_of(request, upload_id)
         return Response(_data(upload), headers={**_place(upload), "Cache-Control": "no-store"})

@@ -15,7 +15,7 @@ MAX_HOPS: Final = 999
 
 
 def hops_of(ext: Mapping[str, Any]) -> int:
-    """Return how many servers have forwarded an envelope; 0 if it does not state it.
+    """Return the number of servers that have forwarded an envelope; 0 if it does not state it.
 
     Raises EnvelopeError malformed if the value is not such a number.
     """

@@ -24,7 +24,7 @@ Credentials = Annotated[str, msgspec.Meta(max_length=4096, pattern=r"\A[\x20-\x7
 
 
 class PushAuthenticationV1(WireParams, frozen=True, kw_only=True):
-    """How the server authenticates itself to a receiver."""
+    """The credentials with which the server authenticates itself to a receiver."""
 
     scheme: Scheme = ""
     credentials: Credentials | None = None
@@ -83,7 +83,7 @@ def _config_v1(task_id: str, receiver: WebhookReceiver) -> dict[str, Any]:
 
 
 class PushAuthenticationV03(WireParams, frozen=True, kw_only=True):
-    """How the server authenticates itself to a receiver: with the first of the schemes."""
+    """The schemes by which the server authenticates itself to a receiver; the first one counts."""
 
     schemes: Annotated[tuple[Scheme, ...], msgspec.Meta(max_length=8)] = ()
     credentials: Credentials | None = None

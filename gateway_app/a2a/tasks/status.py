@@ -55,7 +55,7 @@ def status_of(stored: StoredResponse, *, refusal: ev.PaymentError | None = None)
 
 
 def timestamp(stored: StoredResponse) -> str:
-    """Return when the response last changed, in UTC with milliseconds."""
+    """Return the time of the response's last change, in UTC with milliseconds."""
     return stored.changed_at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 

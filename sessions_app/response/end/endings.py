@@ -1,4 +1,4 @@
-"""How a response ends, and who ended it."""
+"""The end of a response, and who ended it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How a response ends: its final state `status` and the `error` if it failed.
+    """The end of a response: its final state `status` and the `error` if it failed.
 
     `cause` names the party at fault if the error code does not imply it. `error_cause` is the
     original error message, for operators. `canceller` is the person who cancelled, if any, and

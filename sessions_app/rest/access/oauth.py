@@ -73,7 +73,7 @@ def token(request: HttpRequest, name: str = "") -> HttpResponse:
 
 @require_safe
 def configuration(request: HttpRequest, name: str = "") -> HttpResponse:
-    """Return where to obtain and verify tokens for this server or one of its public agents.
+    """Return the endpoints that issue and verify tokens for this server or a public agent.
 
     The document follows OpenID Connect Discovery 1.0 and RFC 8414. The server is the issuer of all
     tokens.

@@ -47,7 +47,7 @@ def send(message: dict[str, Any]) -> None:
 
 
 def tools() -> list[dict[str, Any]]:
-    """Return what it lists: one tool, or as many as there should not be."""
+    """List one tool, or too many."""
     if WAY == "many":
         return [{"name": f"t{n}", "inputSchema": {"type": "object"}} for n in range(250)]
     if WAY == "gone" and Path(sys.argv[1]).exists():

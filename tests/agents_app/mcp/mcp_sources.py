@@ -65,7 +65,7 @@ def _answers(place: str) -> bool:
 
 
 def lines(journal: Path) -> list[str]:
-    """Return what a server wrote down, also before it has begun."""
+    """Return the lines that a server wrote down, even before it has begun."""
     return journal.read_text().splitlines() if journal.exists() else []
 
 

@@ -1,4 +1,4 @@
-"""How tools of MCP servers are named, and which of them an agent has."""
+"""Names of tools of MCP servers, and the tools that an agent has."""
 
 import subprocess
 import sys

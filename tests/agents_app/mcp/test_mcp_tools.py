@@ -287,7 +287,7 @@ def test_a_removed_tool_is_reported(journal: Path) -> None:
 
 @pytest.fixture
 def reported(request: pytest.FixtureRequest, demo: ToolSource, journal: Path) -> Callable[[], int]:
-    """Return how many calls the server was asked to cancel."""
+    """Return the number of calls that the server was asked to cancel."""
     path = journal if demo.transport == "stdio" else request.getfixturevalue("web")[1]
     before = lines(path).count("cancelled")
     return lambda: lines(path).count("cancelled") - before

@@ -1,4 +1,4 @@
-"""Which addresses may be asked: everything that was ever used to get around such a rule."""
+"""Addresses that may be asked, against everything ever used to get around such a rule."""
 
 from ipaddress import IPv4Address
 

@@ -1,4 +1,4 @@
-"""What is posted to an address that a client names."""
+"""Requests posted to an address that a client names."""
 
 import pytest
 

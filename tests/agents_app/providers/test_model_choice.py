@@ -1,4 +1,4 @@
-"""Which model the assistant of a new server gets, asked of real servers on the wire."""
+"""The model of a new server's assistant, chosen from the lists of real servers on the wire."""
 
 import json
 import logging

@@ -1,4 +1,4 @@
-"""What the agents without a model answer."""
+"""Answers of the agents without a model."""
 
 import re
 from collections.abc import Sequence

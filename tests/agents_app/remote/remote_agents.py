@@ -49,7 +49,7 @@ async def run(
     broker: Broker | None = None,
     until: Callable[[], bool] | None = None,
 ) -> tuple[list[Event | str], RunFinished]:
-    """Return what a run shows, and its end.
+    """Return the events of a run, and its end.
 
     With `until`, the connections stay open until it is true: a run does not wait for its stops.
     """
@@ -69,7 +69,7 @@ async def run(
 async def failure(
     spec: AgentSpec, request: RunRequest, *, media: Media | None = None
 ) -> tuple[list[Event | str], AgentError]:
-    """Return what a run shows that fails, and its error."""
+    """Return the events of a run that fails, and its error."""
     events: list[Event | str] = []
     with pytest.raises(AgentError) as caught:
         await run_agent(spec, request, events.append, broker=Broker(), media=media or Media())

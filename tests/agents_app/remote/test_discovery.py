@@ -1,4 +1,4 @@
-"""What an address says of its agent, and the admin's page that shows it."""
+"""The description of an agent at its address, and the admin's page that shows it."""
 
 from __future__ import annotations
 

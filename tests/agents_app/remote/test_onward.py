@@ -46,7 +46,7 @@ def paid(demo: ServerAddress, bob: Person) -> Agent:
 
 
 def budget(web: httpx.Client, who: Person) -> dict[str, str]:
-    """Return what is left, held and spent of the budget of `far`."""
+    """Return the parts of the budget of `far` that are left, held and spent."""
     amounts = web.get(BUDGET, headers=who.headers).json()
     return {name: amounts[name] for name in ("left", "held", "spent")}
 

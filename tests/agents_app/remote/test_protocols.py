@@ -1,4 +1,4 @@
-"""What remote agents of each protocol may send out of order, twice, or never."""
+"""Events that remote agents of each protocol may send out of order, twice, or never."""
 
 from __future__ import annotations
 
@@ -215,7 +215,7 @@ async def test_errors_that_the_asker_causes_are_not_failures_of_the_agent(
 
 
 def media_in(body: Any) -> list[str]:
-    """Return what the members of a request's body have that could be the picture."""
+    """Return the members of a request's body that could be the picture."""
     if isinstance(body, dict):
         return [medium for value in body.values() for medium in media_in(value)]
     if isinstance(body, list):

@@ -36,7 +36,7 @@ AT_THE_ADDRESS = (("a2a", "/v1"), ("ag_ui", "/v1"))
 
 
 def budget(web: httpx.Client, who: Person) -> dict[str, str]:
-    """Return what is left, held and spent of the budget of `far`."""
+    """Return the parts of the budget of `far` that are left, held and spent."""
     amounts = web.get(BUDGET, headers=who.headers).json()
     return {name: amounts[name] for name in ("left", "held", "spent")}
 

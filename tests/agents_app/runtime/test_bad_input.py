@@ -1,4 +1,4 @@
-"""What providers and tools do wrong, as a client sees it: typed errors, nothing lost.
+"""Faults of providers and tools, as a client sees them: typed errors, nothing lost.
 
 The whole server on a socket, providers on the wire, long tools in a worker.
 """

@@ -78,7 +78,7 @@ class CheckpointSaver:
 
 
 class Run:
-    """What came of one run, also when it failed."""
+    """The outcome of one run, even of one that failed."""
 
     def __init__(self) -> None:
         self.events: list[Event] = []

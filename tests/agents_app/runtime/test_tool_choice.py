@@ -56,7 +56,7 @@ async def _ignore(_event: StreamEvent) -> None:
 async def model_request(
     run_request: RunRequest, *, provider: str = "anthropic", **request: Any
 ) -> LLMRequest:
-    """Return what the model is sent for a request with a tool."""
+    """Return the request that the model receives for a request with a tool."""
     model = Recorder()
     chosen = choosing(model, provider, run_request)
     assert isinstance(chosen, EmittingModel)

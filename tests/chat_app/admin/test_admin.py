@@ -212,7 +212,7 @@ def test_the_api_reader_runs_under_the_strict_policy(server: ServerAddress, chro
 def complaints_at(
     server: ServerAddress, chromium: str, paths: Iterable[str], *, awaited_text: str = ""
 ) -> list[str]:
-    """Return what a browser complains about at pages; the last one shows a text."""
+    """Return a browser's complaints about pages; the last page shows a text."""
     cookie = signed_in(factories.superuser()).cookies["sessionid"].value
     with sync_playwright() as playwright:
         arguments = ["--no-sandbox", "--disable-gpu", "--no-first-run"]

@@ -1,4 +1,4 @@
-"""What makes the chats an app: the manifest, the service worker, and the page without a network."""
+"""The chats as an app: the manifest, the service worker, and the page without a network."""
 
 import json
 import re
@@ -18,7 +18,7 @@ RELEASE = re.compile(r"^const RELEASE = (\{.*\});$", re.MULTILINE)
 
 
 def release() -> dict[str, object]:
-    """Return what the service worker keeps."""
+    """Return the files that the service worker keeps."""
     match = RELEASE.match(Client().get("/service-worker.js").text)
     assert match is not None
     data = json.loads(match.group(1))

@@ -1,4 +1,4 @@
-"""How much of a content a model may count, from bytes that may lie about it."""
+"""The extent of a content that a model may count, from bytes that may lie about it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How long the sound of a WebM or Matroska file lasts at most."""
+"""Upper bounds of the length of WebM and Matroska sound."""
 
 from __future__ import annotations
 

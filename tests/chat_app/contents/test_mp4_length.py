@@ -1,4 +1,4 @@
-"""How long the sound of an MP4 file lasts at most, whatever its tables claim."""
+"""Upper bounds of the length of MP4 sound, whatever the file's tables claim."""
 
 from __future__ import annotations
 

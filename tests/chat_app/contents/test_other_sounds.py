@@ -1,4 +1,4 @@
-"""How long sounds of less common containers last at most; what has no bound is not measured."""
+"""Upper bounds of the length of less common sounds; a sound without a bound is not measured."""
 
 from __future__ import annotations
 

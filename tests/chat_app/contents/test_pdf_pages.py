@@ -1,4 +1,4 @@
-"""How many pages a PDF has at most, from bytes that hide pages and text from a plain search."""
+"""Upper bounds of the pages of a PDF, from bytes that hide pages and text from a plain search."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How long a sound lasts at most, from bytes that hide a part of it from a simple reader."""
+"""Upper bounds of the length of a sound, from bytes that hide a part from a simple reader."""
 
 from __future__ import annotations
 

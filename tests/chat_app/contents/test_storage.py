@@ -1,4 +1,4 @@
-"""What a person stores is bounded, and a disk that is full keeps nothing of what it refused."""
+"""Bounds of a person's stored files, and a full disk that keeps nothing of a refused one."""
 
 from __future__ import annotations
 

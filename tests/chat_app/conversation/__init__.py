@@ -1,1 +1,1 @@
-"""What members do with messages that were sent."""
+"""Changes that members make to sent messages."""

@@ -1,4 +1,4 @@
-"""Which files a person takes into another chat, and what becomes of them there (ADR 56)."""
+"""Files that a person takes into another chat, and their fate there (ADR 56)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a fork copies, what it leaves out, and what does not cross between it and its source."""
+"""The contents of a fork, its omissions, and the separation of a fork from its source."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ GONE: Final[dict[str, Callable[[list[str]], object]]] = {
 
 @pytest.fixture(params=GONE)
 def go(request: pytest.FixtureRequest) -> Callable[[list[Chat]], None]:
-    """Return what takes chats away: with their rows, or without where money was paid."""
+    """Return a function that deletes chats: with their rows, or without where money was paid."""
 
     def go(chats: list[Chat]) -> None:
         GONE[request.param]([chat.pk for chat in chats])

@@ -1,4 +1,4 @@
-"""What leaves a chat in a fork needs a right there, and a deletion reaches each copy."""
+"""Taking messages out of a chat in a fork needs a right there; a deletion reaches each copy."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def people() -> tuple[User, User]:
 
 @pytest.fixture
 def original(people: tuple[User, User]) -> Message:
-    """Return what alice said in her chat with bob."""
+    """Return a message of alice's in her chat with bob."""
     alice, bob = people
     return factories.message(factories.chat(alice, bob), alice, "between us")
 

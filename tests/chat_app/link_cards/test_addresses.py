@@ -1,4 +1,4 @@
-"""Which links of a text get a card, and what the head of a page says."""
+"""The links of a text that get a card, and the facts in the head of a page."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ def chat(ada: User) -> Chat:
 
 
 def log_summary(chat: Chat, **options: Any) -> LogSummary:
-    """Return what a check of a chat finds."""
+    """Return the findings of a check of a chat."""
     summary = check_log(chat.pk, **options)
     assert summary is not None
     return summary

@@ -221,7 +221,7 @@ def test_a_chain_that_was_computed_anew_shows_by_its_head(chat: Chat) -> None:
 
 
 def export_summary(lines: list[bytes]) -> ExportSummary:
-    """Return what is found in an export that is whole."""
+    """Return the findings in a whole export."""
     return check_export(lines, keys())
 
 

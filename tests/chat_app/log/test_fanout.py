@@ -1,4 +1,4 @@
-"""What threads send to groups: in order, on one loop for the whole process."""
+"""Messages that threads send to groups: in order, on one loop for the whole process."""
 
 from __future__ import annotations
 

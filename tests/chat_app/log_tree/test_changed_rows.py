@@ -1,4 +1,4 @@
-"""What shows when a row of the tree or of a log is changed."""
+"""Signs of a changed row of the tree or of a log."""
 
 from __future__ import annotations
 

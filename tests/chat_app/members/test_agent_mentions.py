@@ -1,4 +1,4 @@
-"""Which part of an answer can mention other agents: neither quotes nor code."""
+"""The parts of an answer that can mention other agents: neither quotes nor code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who is locked out while a chat changes: another change of it, and not a row that names it."""
+"""Locks on a chat while it changes: they hold up another change, not rows that name it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each role may change about a chat: over REST and over UAMP, and as the docs say."""
+"""Rights of each role to change a chat: over REST and over UAMP, and as the docs say."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a person's own list shows a chat."""
+"""The place of a chat in a person's own list."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who is sent what, how often, and when a delivery is given up."""
+"""Recipients, frequency and retries of push deliveries."""
 
 from __future__ import annotations
 

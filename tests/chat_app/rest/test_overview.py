@@ -51,7 +51,7 @@ class Scene:
         receipts.mark_read(chat_id=self.chat.pk, user_id=self.ada.pk, message_id=message.pk)
 
     def unread_and_preview(self) -> tuple[int, dict[str, str] | None]:
-        """Return how much ada has not read, and the preview; a list and a chat say the same."""
+        """Return ada's unread count and the preview; a list and a chat say the same."""
         chat_data = signed_in(self.ada).get(f"/api/v1/chats/{self.chat.pk}").json()
         (listed,) = signed_in(self.ada).get("/api/v1/chats").json()["data"]
         assert (chat_data["unread"], chat_data["preview"]) == (listed["unread"], listed["preview"])

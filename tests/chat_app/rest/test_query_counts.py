@@ -1,4 +1,4 @@
-"""How many queries the lists of the REST API take."""
+"""The number of queries that the lists of the REST API take."""
 
 from __future__ import annotations
 

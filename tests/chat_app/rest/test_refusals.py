@@ -1,4 +1,4 @@
-"""What REST says to a wrong request: JSON types, choices, filters, headers and paths."""
+"""Refusals of REST: wrong JSON types, choices, filters, headers and paths."""
 
 from __future__ import annotations
 

@@ -230,7 +230,7 @@ def test_what_is_changed_or_deleted_is_found_as_it_is_now(chat: Chat) -> None:
 
 
 def _index() -> str:
-    """Return what the database says of the index's form: one for each, by name."""
+    """Return the form of the index in the database: one definition for each, by name."""
     with connection.cursor() as cursor:
         if connection.vendor == "sqlite":
             cursor.execute(

@@ -30,7 +30,7 @@ FRAMES = [
 
 @dataclass
 class Answer:
-    """How a member answers a request."""
+    """The reply of a member to a request."""
 
     status: int = 202
     headers: dict[str, str] = field(default_factory=lambda: {"Location": "/v1/stream/str-1"})

@@ -1,4 +1,4 @@
-"""What is no call, no method, no version or no parameter: A2A's own error for each."""
+"""Invalid calls, methods, versions and parameters: A2A's own error for each."""
 
 import json
 from typing import Any

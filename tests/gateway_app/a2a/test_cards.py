@@ -58,7 +58,7 @@ def test_a_card_has_both_versions_unless_one_is_wanted(
 
 
 def without_defaults(card: dict[str, Any]) -> dict[str, Any]:
-    """Return what is signed of a card: without its signatures and what ProtoJSON leaves out."""
+    """Return the signed part of a card: without its signatures and ProtoJSON's defaults."""
     bare: dict[str, Any] = json.loads(json.dumps(card))
     del bare["signatures"]
     # All schemes that are required have empty lists of scopes, and no extension is required.

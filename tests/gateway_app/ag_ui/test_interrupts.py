@@ -1,4 +1,4 @@
-"""What runs wait for: approvals of delegated work, payments that never come, and odd clients."""
+"""Waits of runs: approvals of delegated work, payments that never come, and odd clients."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What answers say: thoughts, calls of the client's tools, media, and their finish reasons."""
+"""Contents of answers: thoughts, calls of the client's tools, media, and finish reasons."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ FUNCTION = {
 
 @dataclass(frozen=True, kw_only=True)
 class Question:
-    """What is asked, and what the client does with its answer.
+    """A question, and the client's use of its answer.
 
     `headers` name the caller, and may pay. `token` pays in the protocol's own words, when the
     server asks for it. With `has_tool` the client declares TOOL and answers a call of it with
@@ -52,7 +52,7 @@ class Question:
 
 @dataclass(frozen=True, kw_only=True)
 class Shown:
-    """What the client was shown: the text, and the tokens as (read, written, all).
+    """The client's view of an answer: the text, and the tokens as (read, written, all).
 
     `tokens` is None where the protocol has no word for them, or where the client left.
     """

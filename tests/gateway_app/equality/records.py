@@ -1,4 +1,4 @@
-"""What the server kept of a question: usage and cost of its responses, the log of its chat."""
+"""The server's records of a question: usage and cost of its responses, the log of its chat."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _OWN = frozenset(
 
 
 def earned(agent: Agent) -> Money:
-    """Return what an agent has earned so far, when nothing is held any more."""
+    """Return an agent's earnings so far, once nothing is held."""
     wait_until(clean)
     return ledger_rows.balance(ledger.account_of_agent(agent.pk).id).posted
 

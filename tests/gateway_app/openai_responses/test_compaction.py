@@ -40,7 +40,7 @@ CONVERSATION = [
 
 @pytest.fixture
 def prompts(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
-    """Give what the model of `noter` was shown, a list of texts for each request."""
+    """Collect the prompts of the model of `noter`, a list of texts for each request."""
     texts_by_request: list[list[str]] = []
 
     async def note(_agent: AgentSpec, request: LLMRequest) -> AsyncGenerator[Step, None]:

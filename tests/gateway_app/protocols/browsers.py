@@ -1,4 +1,4 @@
-"""What a browser sends when a person opens a page."""
+"""Requests as a browser sends them when a person opens a page."""
 
 from typing import Final
 
@@ -10,7 +10,7 @@ BROWSER: Final = {"Accept": "text/html,application/xhtml+xml,application/xml;q=0
 
 
 def signed_in(person: Person) -> dict[str, str]:
-    """Return what a browser sends in which a person is signed in."""
+    """Return the headers of a browser in which a person is signed in."""
     browser = Client()
     browser.force_login(person.user)
     cookies = "; ".join(f"{name}={morsel.value}" for name, morsel in browser.cookies.items())

@@ -1,4 +1,4 @@
-"""How a Realtime response ends and is paid, and later changes to its items."""
+"""The end and payment of a Realtime response, and later changes to its items."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ def ask(client: Any, model: str, **request: Any) -> Any:
 
 
 def streamed(client: Any) -> dict[str, Any]:
-    """Return what the client's own accumulator makes of a stream with thoughts."""
+    """Return the result of the client's own accumulator for a stream with thoughts."""
     kinds: set[str] = set()
     with client.messages.stream(
         model="thinker",

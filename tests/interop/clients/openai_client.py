@@ -33,7 +33,7 @@ def streamed(client: Any) -> dict[str, Any]:
 
 
 def helped(client: Any) -> dict[str, Any]:
-    """Return what the client's own accumulator makes of a stream with a call."""
+    """Return the result of the client's own accumulator for a stream with a call."""
     with client.chat.completions.stream(
         model="tool-user", messages=HELLO, tools=[SEARCH]
     ) as stream:

@@ -36,7 +36,7 @@ async def append(connection: Any, samples: bytes) -> None:
 
 
 async def response_summary(connection: Any, sound: str) -> dict[str, Any]:
-    """Return what came up to the end of a response."""
+    """Return the events up to the end of a response."""
     summary: dict[str, Any] = {"bytes": 0, "words": "", "types": []}
     async for event in connection:
         summary["types"].append(event.type)

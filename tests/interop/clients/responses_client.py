@@ -25,7 +25,7 @@ RESPONSES = CLIENT.responses
 
 
 class Found(BaseModel):
-    """What an answer is parsed as."""
+    """The class that an answer is parsed into."""
 
     n: int
 
@@ -47,7 +47,7 @@ def streamed(**request: Any) -> list[Any]:
 
 
 def with_tool() -> dict[str, Any]:
-    """Return what the client's own accumulator makes of a call, and the answer to its result."""
+    """Return the client's own accumulation of a call, and the answer to its result."""
     with RESPONSES.stream(model="tool-user", input="cats", tools=[SEARCH]) as stream:
         kinds = sorted({event.type for event in stream})
         response = stream.get_final_response()
@@ -68,7 +68,7 @@ def with_tool() -> dict[str, Any]:
 
 
 def in_background() -> dict[str, Any]:
-    """Return what became of work in the background."""
+    """Return the outcome of work in the background."""
     response = RESPONSES.create(model="echo", input="Hello there", background=True)
     while response.status in {"queued", "in_progress"}:
         time.sleep(0.1)
@@ -95,7 +95,7 @@ def again() -> bool:
 
 
 def conversation() -> dict[str, Any]:
-    """Return what became of a conversation, whose items are each what the package says."""
+    """Return the outcome of a conversation, whose items are each of the package's types."""
     created = CLIENT.conversations.create(
         metadata={"topic": "cats"}, items=[{"role": "user", "content": "Before"}]
     )

@@ -62,7 +62,7 @@ class Parrot:
 
 
 async def count(_request: Request) -> PlainTextResponse:
-    """Return how many prompts were cancelled."""
+    """Return the number of prompts that were cancelled."""
     return PlainTextResponse(str(len(cancelled)))
 
 

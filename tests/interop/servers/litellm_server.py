@@ -74,7 +74,7 @@ def _chunk(text: str) -> dict[str, Any]:
 
 @app.get("/left")  # type: ignore[untyped-decorator]  # as above
 def count_left() -> int:
-    """Return how many clients have left an answer."""
+    """Return the number of clients that have left an answer."""
     return len(left)
 
 

@@ -92,7 +92,7 @@ print(json.dumps({
 
 @dataclass
 class Watch:
-    """What a browser was made to do by its pages."""
+    """The actions that its pages got a browser to take."""
 
     origins: set[str]
     dialogs: list[str] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""What is written without a connection: it outlives a reload, and is sent once and in order."""
+"""A text written without a connection outlives a reload, and is sent once and in order."""
 
 from __future__ import annotations
 

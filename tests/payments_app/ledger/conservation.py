@@ -81,7 +81,7 @@ class Conservation(RuleBasedStateMachine):
         return outcome
 
     def available(self, who: int) -> int:
-        """Return what the model says is available."""
+        """Return the available balance by the model."""
         return self.model.posted[who] - self.model.held[who]
 
     @rule(payment=st.integers(min_value=0, max_value=5))
@@ -330,7 +330,7 @@ class Conservation(RuleBasedStateMachine):
             assert operation() == replace(outcome, replayed=True)
 
     def posted(self, name: int | str) -> int:
-        """Return what the ledger says is posted."""
+        """Return the posted balance by the ledger."""
         if isinstance(name, int):
             return selectors.balance(self.accounts[name]).posted.amount
         if name == FEES:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 @dataclass
 class ModelHold:
-    """What the model knows of a hold."""
+    """A hold in the model."""
 
     id: str
     payer: int
@@ -19,7 +19,7 @@ class ModelHold:
 
 @dataclass
 class ModelTransfer:
-    """What the model knows of a transfer: who gave, who got what, what was returned."""
+    """A transfer in the model: who gave, who got what, and the sum returned."""
 
     id: str
     payer: int | str

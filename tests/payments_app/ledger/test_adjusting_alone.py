@@ -1,4 +1,4 @@
-"""What operators adjust without a second one is limited in sum, not only for each adjustment."""
+"""Adjustments without a second operator are limited in sum, not only one by one."""
 
 from __future__ import annotations
 

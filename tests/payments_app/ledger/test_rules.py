@@ -1,4 +1,4 @@
-"""What the database refuses from every user, on SQLite and PostgreSQL alike."""
+"""Writes that the database refuses from every user, on SQLite and PostgreSQL alike."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who may call the REST API of payments, in which numbers, and with which idempotency keys."""
+"""Callers of the REST API of payments, the numbers they send, and idempotency keys."""
 
 from __future__ import annotations
 

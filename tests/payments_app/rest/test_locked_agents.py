@@ -43,7 +43,7 @@ def smith(ada: Caller) -> Caller:
 
 
 def earned(name: str) -> str:
-    """Return what an agent has earned."""
+    """Return an agent's earnings."""
     return available(services.account_of_agent(Agent.objects.get(name=name).pk))
 
 

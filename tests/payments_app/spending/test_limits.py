@@ -50,7 +50,7 @@ def spend(person: User, amount: str, agent_id: str = "", account_id: int | None 
 
 
 def left(person: User, agent_id: str = "agent", more: str = "10") -> str:
-    """Return what a limit says is left when a lot is asked for."""
+    """Return the rest of a limit, as a refusal of a large sum reports it."""
     with pytest.raises(LimitReached) as caught:
         authorizations.check(person.pk, agent_id, usd(more))
     return str(caught.value.left)
@@ -73,7 +73,7 @@ def test_a_limit_counts_what_was_captured_and_what_is_held() -> None:
 def within(
     person: User, amount: str, *, account_id: int = 0, key: str = "", agent_id: str = "agent"
 ) -> Authorization:
-    """Return what is asked for when an answer is paid within a person's limits."""
+    """Return the demand for an answer that is paid within a person's limits."""
     return Authorization(
         key=key or new_key(),
         account_id=account_id or services.account_of_user(person.pk).id,
@@ -330,7 +330,7 @@ def test_two_answers_at_once_do_not_both_take_the_last_of_a_limit(
 
 
 def up_to_of(person: User, agent_id: str) -> Money | None:
-    """Return what an agent may take unasked."""
+    """Return the sum that an agent may take unasked."""
     pair = (person.pk, agent_id)
     return approvals.standing([pair])[pair].up_to
 

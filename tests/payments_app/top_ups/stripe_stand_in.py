@@ -34,7 +34,7 @@ class StandIn(LocalServer):
 
     @property
     def url(self) -> str:
-        """What UAMP_STRIPE_API is set to."""
+        """The value of UAMP_STRIPE_API."""
         return self.origin
 
 

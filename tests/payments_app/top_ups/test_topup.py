@@ -68,7 +68,7 @@ def request_top_up(
 
 
 def call(body: bytes, **options: Any) -> Any:
-    """Return what a webhook is answered."""
+    """Return the reply to a webhook."""
     header = options.pop("header", None) or signature(body, **options)
     return Client(enforce_csrf_checks=True).generic(
         "POST",

@@ -58,7 +58,7 @@ class Facilitator(LocalServer):
 
     @property
     def url(self) -> str:
-        """What UAMP_X402_FACILITATOR is set to."""
+        """The value of UAMP_X402_FACILITATOR."""
         return f"{self.origin}/facilitator"
 
 

@@ -234,7 +234,7 @@ def test_other_ways_on_a_chain_are_refused(chain: Facilitator, document: dict[st
 
 
 def v1_header(network: str = "base") -> dict[str, str]:
-    """Return what a client of version 1 sends."""
+    """Return the header of a client of version 1."""
     requirements = PaymentRequirementsV1(
         scheme="exact",
         network=network,

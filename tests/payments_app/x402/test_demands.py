@@ -1,4 +1,4 @@
-"""What a 402 demands, on a chain and without one."""
+"""Demands of a 402, on a chain and without one."""
 
 from __future__ import annotations
 

@@ -100,7 +100,7 @@ class TokenScheme:
         self.token = token
 
     def create_payment_payload(self, requirements: PaymentRequirements) -> dict[str, Any]:
-        """Return what the header carries."""
+        """Return the payload that the header carries."""
         assert requirements.network == "uamp:main"
         return {"token": self.token}
 

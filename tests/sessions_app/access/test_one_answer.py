@@ -1,4 +1,4 @@
-"""What is not there and what is another person's have one answer, on every route and event.
+"""Missing and foreign objects get the same answer, on every route and event.
 
 Each probe is sent twice by a stranger: with an id that exists for others and with one that no row
 has. Status, headers and body are the same but for the ids that they were sent and those that are

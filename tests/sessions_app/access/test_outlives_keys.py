@@ -1,4 +1,4 @@
-"""What a person makes with a key belongs to the person, as docs/identity.md says."""
+"""Objects made with a key belong to the person, as docs/identity.md says."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a principal is, by its key: an agent and a peer are no visitors, also without a user."""
+"""The kind of a principal, by its key: agents and peers are not visitors, even without a user."""
 
 from __future__ import annotations
 

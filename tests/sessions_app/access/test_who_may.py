@@ -1,4 +1,4 @@
-"""What was allowed once does not stay allowed: expired keys, agents that were taken away."""
+"""Permissions that end: expired keys, agents that were taken away."""
 
 from __future__ import annotations
 

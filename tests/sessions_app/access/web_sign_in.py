@@ -55,7 +55,7 @@ class WebSignIn:
 
     @property
     def headers(self) -> dict[str, str]:
-        """What the browser sends with the handshake of a socket or stream."""
+        """The headers that the browser sends with the handshake of a socket or stream."""
         cookie = "; ".join(f"{name}={value}" for name, value in self.web.cookies.items())
         return {"Cookie": cookie, "Origin": self.web.headers["Origin"]}
 

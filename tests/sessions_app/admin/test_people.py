@@ -1,4 +1,4 @@
-"""What operators do for a person, and what leads from a person to what they did."""
+"""Operations for a person, and links from a person to their actions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who gets a secret of another person, or changes what signs them in.
+"""The right to get a secret of another person, or to change what signs them in.
 
 Only who has all of their rights and may see contents.
 """

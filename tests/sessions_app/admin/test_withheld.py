@@ -1,4 +1,4 @@
-"""What the admin withholds from people who may not view contents, and from everyone."""
+"""Facts that the admin withholds from people who may not view contents, and from everyone."""
 
 from __future__ import annotations
 

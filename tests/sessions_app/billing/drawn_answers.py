@@ -70,7 +70,7 @@ def paid_work(_context: ToolContext) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """What is drawn: prices in smallest units, what the steps say and count, and what ends them.
+    """A drawn answer: prices in smallest units, the steps' texts and counts, and its end.
 
     `call` is what leads to the second step. `ends_in` is the step that `ending` cuts off.
     `max_tokens` is what is reserved for output; the model does not keep to it.

@@ -91,19 +91,19 @@ def _payer(response: Response) -> int:
 
 
 def asker_balance(response: Response) -> str:
-    """Return what the asker has left."""
+    """Return the asker's balance."""
     account = ledger.account_of_user(_payer(response))
     return str(ledger_rows.balance(account.id).available)
 
 
 def state(response: Response) -> tuple[str, str]:
-    """Return how a response ended and why."""
+    """Return the state of a response and the reason of its end."""
     row = Response.objects.get(pk=response.pk)
     return row.status, (row.error or {}).get("code", "")
 
 
 def active_holds() -> int:
-    """Return how many holds are active."""
+    """Return the number of active holds."""
     return Hold.objects.filter(state="active").count()
 
 

@@ -50,12 +50,12 @@ def priced(name: str, script: str = "echo", **pricing: Any) -> Agent:
 
 
 def wallet(who: Person) -> ledger_rows.Balance:
-    """Return what a person has."""
+    """Return a person's balance."""
     return ledger_rows.balance(ledger.account_of_user(who.user.pk).id)
 
 
 def earned(agent: Agent) -> str:
-    """Return what an agent has earned."""
+    """Return an agent's earnings."""
     return str(ledger_rows.balance(ledger.account_of_agent(agent.pk).id).posted)
 
 

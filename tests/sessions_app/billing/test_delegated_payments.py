@@ -55,7 +55,7 @@ def paid(demo: object) -> Agent:
 
 
 def frames_to_the_end(client: UampClient) -> list[Frame]:
-    """Return what comes until the answer has ended and its payer knows what is left."""
+    """Return the frames until the answer has ended and its payer knows the balance."""
     frames = client.until(*TERMINAL, "payment.balance")
     return frames + client.until(*(set(TERMINAL) | {"payment.balance"}) - {frames[-1]["type"]})
 

@@ -1,4 +1,4 @@
-"""What an answer delivered is charged, whatever ended it; what it did not deliver is not."""
+"""An answer is charged for what it delivered, whatever ended it, and for nothing else."""
 
 from __future__ import annotations
 

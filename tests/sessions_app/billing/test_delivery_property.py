@@ -1,4 +1,4 @@
-"""What is charged is the price of what was delivered, over drawn prices, media and endings.
+"""The charge is the price of the delivery, over drawn prices, media and endings.
 
 `DELIVERY_EXAMPLES` is the number of answers that are drawn; several run at once. A few suffice
 beside the tables of test_delivered_is_paid.py and test_media_reservations.py; `make money-property`

@@ -199,7 +199,7 @@ async def _sent(
     more: dict[str, Any] | None = None,
     **pricing: Any,
 ) -> tuple[dict[str, Any], int]:
-    """Return what a vendor is sent for an answer, and the output that is reserved for it."""
+    """Return the request that a vendor receives for an answer, and the output reserved for it."""
     bodies: list[dict[str, Any]] = []
 
     async def refuse(exchange: Exchange) -> None:

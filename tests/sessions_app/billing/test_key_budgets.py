@@ -251,7 +251,7 @@ def test_a_budget_bounds_what_is_requested_with_the_key(
 
 
 def charged() -> Money:
-    """Return what all answers have cost."""
+    """Return the cost of all answers."""
     rows = Transfer.objects.filter(kind="answer")
     return Money(rows.aggregate(total=Sum("amount", default=0))["total"], "USD")
 

@@ -1,4 +1,4 @@
-"""What is reserved for an answer that ends meanwhile is not held: its end has settled already."""
+"""Nothing stays reserved for an answer that ends first: its end has settled already."""
 
 from __future__ import annotations
 

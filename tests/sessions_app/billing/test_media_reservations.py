@@ -1,4 +1,4 @@
-"""What a vendor counts of a medium is reserved before anything is delivered."""
+"""A vendor's count of a medium is reserved before anything is delivered."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is reserved for a picture covers what the model of an agent is known to count."""
+"""The reservation for a picture covers the tokens that the agent's model is known to count."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an agent with a price writes into a call, and what it reads, is paid before it is used."""
+"""Calls written and results read by an agent with a price are paid before they are used."""
 
 from __future__ import annotations
 
@@ -222,7 +222,7 @@ def test_each_byte_of_a_stored_document_may_be_a_token(size: int) -> None:
 def test_nothing_is_sent_that_a_vendor_may_count_beyond_what_is_held(
     dial: Dial, alice: Person, monkeypatch: pytest.MonkeyPatch, piece: str, chars: int, read: str
 ) -> None:
-    """What is reserved for input pays for no output before the vendor has counted the input."""
+    """A reservation for input pays for no output before the vendor has counted the input."""
 
     async def writer(_agent: AgentSpec, _request: LLMRequest) -> AsyncGenerator[Step, None]:
         for _ in range(200):

@@ -1,4 +1,4 @@
-"""Who may stop an answer that is paid for, and what it then costs."""
+"""The right to stop a paid answer, and its cost then."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def ask(dial: Dial, who: Person, chat: Chat) -> tuple[UampClient, str]:
 
 
 def paid(*people: Person) -> Money:
-    """Return what these people, who had ten dollars each, have paid."""
+    """Return the payments of these people, who had ten dollars each."""
     total = usd("0")
     for person in people:
         total += usd("10") - wallet(person).posted

@@ -53,7 +53,7 @@ def issue(who: Person, amount: str = "1", **fields: Any) -> issuance.IssuedToken
 
 
 def ends(token: issuance.IssuedToken) -> int:
-    """Return when a token ends, as events say it."""
+    """Return the time at which a token ends, as events say it."""
     assert token.expires_at is not None
     return int(token.expires_at.timestamp())
 

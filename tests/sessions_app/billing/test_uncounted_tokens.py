@@ -1,4 +1,4 @@
-"""What a provider does not count is charged by estimate, step by step."""
+"""Tokens that a provider does not count are charged by estimate, step by step."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ def paid(demo: object) -> Agent:
 
 
 def get(web: httpx.Client, who: Person, path: str) -> Any:
-    """Return what a GET answers."""
+    """Return the reply to a GET."""
     answer = web.get(f"/api/v1/{path}", headers=who.headers)
     assert answer.status_code == 200, answer.text
     return answer.json()

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.usefixtures("database_threads")
 
 @pytest.fixture
 def batches(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Return how many connections each transaction writes."""
+    """Return the number of connections that each transaction writes."""
     sizes: list[int] = []
     write = connections.open_connections
 

@@ -46,7 +46,7 @@ def asking_client(dial: Dial, who: Person) -> UampClient:
 
 
 def shown(web: httpx.Client, path: str, who: Person | None, **headers: str) -> str:
-    """Return what a page says of the last error, or an empty text."""
+    """Return a page's text about the last error, or an empty text."""
     cookies = {} if who is None else signed_in(who)
     answer = web.get(path, headers={**BROWSER, **cookies, **headers})
     assert answer.status_code == 200, answer.text

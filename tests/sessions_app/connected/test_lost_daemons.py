@@ -1,4 +1,4 @@
-"""What becomes of an answer whose daemon is silent, whose token ends, or whose process loses it."""
+"""Answers whose daemon is silent, whose token ends, or whose process loses the daemon."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a connected agent costs: its owner's price, paid by who agreed, no more than was said."""
+"""The cost of a connected agent: its owner's price, paid by who agreed, no more than agreed."""
 
 from __future__ import annotations
 

@@ -130,7 +130,7 @@ class LocalChat:
 
 
 def layer_message(kind: str, fields: tuple[Any, ...]) -> dict[str, Any]:
-    """Return what the chat's group delivers."""
+    """Return the message that the chat's group delivers."""
     if kind == "event":
         seq, event_type, response_id, encoded = fields
         return fanout.event_message(

@@ -38,7 +38,7 @@ def opened(web: httpx.Client) -> str:
 
 
 def joined_groups() -> int:
-    """Return how many groups of the layer have members in the server."""
+    """Return the number of layer groups that have members in the server."""
     count: int = get_channel_layer().group_count
     return count
 

@@ -1,4 +1,4 @@
-"""What was shown of an answer is what is stored, however it ends and wherever it is read."""
+"""The text shown of an answer is the stored one, however it ends and wherever it is read."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ def meeting(dial: Dial, chat: Chat, *people: Person) -> list[UampClient]:
 
 
 def received(client: UampClient) -> list[Frame]:
-    """Return what arrives up to the agent's message, which comes last of a turn."""
+    """Return the frames up to the agent's message, which comes last in a turn."""
     frames: list[Frame] = []
     while not frames or frames[-1].get("message", {}).get("role") != "assistant":
         frames += client.until("message.created")

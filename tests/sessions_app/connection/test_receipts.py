@@ -1,4 +1,4 @@
-"""What answers of a chat cost over REST, and the pool of a chat (docs/money.md)."""
+"""The costs of a chat's answers over REST, and the pool of a chat (docs/money.md)."""
 
 from __future__ import annotations
 

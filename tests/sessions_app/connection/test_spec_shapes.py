@@ -1,4 +1,4 @@
-"""What the specification prints is taken as it is printed, over a real socket (UAMP §5, §8)."""
+"""The specification's examples are accepted as printed, over a real socket (UAMP §5, §8)."""
 
 from __future__ import annotations
 

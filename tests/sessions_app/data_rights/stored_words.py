@@ -1,4 +1,4 @@
-"""Where a word is stored: rows of every table, and files."""
+"""The places where a word is stored: rows of every table, and files."""
 
 from __future__ import annotations
 

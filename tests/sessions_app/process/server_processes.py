@@ -96,7 +96,7 @@ class Server:
         return UampClient(f"ws://127.0.0.1:{self.port}/uamp")
 
     def query(self, sql: str) -> list[tuple[Any, ...]]:
-        """Return what the database has."""
+        """Return the rows of a query."""
         database = sqlite3.connect(self.data_dir / "db.sqlite3")
         try:
             return database.execute(sql).fetchall()
@@ -163,7 +163,7 @@ def resumed(client: UampClient, created: Frame, after: int) -> None:
 
 
 def read_to_the_end(client: UampClient) -> tuple[list[Frame], int]:
-    """Return what comes until the server closes, and with which code."""
+    """Return the frames until the server closes, and its close code."""
     frames: list[Frame] = []
     while True:
         try:

@@ -1,4 +1,4 @@
-"""How many answers a process starts and carries, over a real socket: counted by the answer."""
+"""The answers that a process starts and carries, over a real socket: counted by the answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a response has used when another process continues it: no step is charged twice."""
+"""Usage of a response that another process continues: no step is charged twice."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a server process does once, at its start; in a process of its own."""
+"""Work that a server process does once, at its start; in a process of its own."""
 
 from __future__ import annotations
 

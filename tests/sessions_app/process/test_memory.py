@@ -1,4 +1,4 @@
-"""What a process keeps of answers that have ended: nothing of the run, and a bounded history."""
+"""Memory of ended answers in a process: nothing of the run, and a bounded history."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What becomes of responses whose server process is killed, or ends before they do.
+"""Responses whose server process is killed, or ends before they do.
 
 The server runs as a process of its own, with a short lease, on a database of its own.
 """

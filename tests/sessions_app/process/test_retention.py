@@ -1,4 +1,4 @@
-"""What has no use any more is deleted, in batches; what a person may still read is kept."""
+"""Rows without a use are deleted, in batches; everything a person may still read is kept."""
 
 from __future__ import annotations
 

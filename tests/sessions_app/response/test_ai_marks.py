@@ -1,4 +1,4 @@
-"""What an agent says is marked as made by AI in every form in which it leaves the server."""
+"""Answers are marked as made by AI in every form in which they leave the server."""
 
 from __future__ import annotations
 

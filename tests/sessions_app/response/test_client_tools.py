@@ -32,7 +32,7 @@ def turn(client: UampClient, messages: list[dict[str, Any]], **fields: Any) -> l
 
 
 def answered(call: Frame, result: str) -> list[dict[str, Any]]:
-    """Return how such a client repeats a call and its result."""
+    """Return a call and its result as such a client repeats them."""
     function = {"name": call["name"], "arguments": call["arguments"]}
     tool_call = {"id": call["call_id"], "type": "function", "function": function}
     return [

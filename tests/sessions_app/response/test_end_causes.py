@@ -207,7 +207,7 @@ def test_a_result_that_the_model_refuses_is_the_clients(
 
 
 def planner(*, replans: bool = False, **fields: Any) -> dict[str, Any]:
-    """Return what makes an agent plan."""
+    """Return an agent that plans."""
     return {
         "strategy": "plan",
         "strategy_options": {"allow_replan": replans},

@@ -54,13 +54,13 @@ def exported(web: httpx.Client, who: Person, chat_id: str, folder: Path) -> tupl
 def browser_verdict(
     folder: Path, web: httpx.Client, shown: Iterable[dict[str, Any]] = ()
 ) -> tuple[str, set[str]]:
-    """Return what a page says about the last export: its verdict, and the kinds of problems."""
+    """Return a page's verdict about the last export, and the kinds of problems."""
     result = browser_result((folder / "chat.ndjson").read_text(), keys_of(web), shown)
     return result["verdict"], {problem["kind"] for problem in result["problems"]}
 
 
 def verified_rows(chat_id: str) -> str:
-    """Return what `manage.py audit_log` prints of a chat."""
+    """Return the output of `manage.py audit_log` for a chat."""
     output = StringIO()
     try:
         call_command("audit_log", chat_id, stdout=output)

@@ -90,7 +90,7 @@ def _break(context: ToolContext, arguments: dict[str, Any]) -> ToolOutcome:
 
 @tool
 def odd() -> object:
-    """Return what no JSON can say."""
+    """Return a value that JSON cannot represent."""
     return object()
 
 

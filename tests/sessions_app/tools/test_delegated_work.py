@@ -1,4 +1,4 @@
-"""How much work an answer has given to other agents."""
+"""The amount of work that an answer has given to other agents."""
 
 from __future__ import annotations
 

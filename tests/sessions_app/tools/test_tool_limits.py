@@ -1,4 +1,4 @@
-"""What a long tool cannot do to its worker: hang, eat memory, end the process, stay behind."""
+"""Limits of a long tool: it cannot hang, exhaust or end its worker, or stay behind."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ def is_alive(pid: int) -> bool:
 
 
 def lines(journal: Path) -> list[str]:
-    """Return what a tool wrote down, also before it has begun."""
+    """Return the lines that a tool wrote down, even before it has begun."""
     return journal.read_text().splitlines() if journal.exists() else []
 
 

@@ -1,4 +1,4 @@
-"""Which clients each transport admits."""
+"""The clients that each transport admits."""
 
 import json
 import threading

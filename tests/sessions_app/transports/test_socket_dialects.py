@@ -1,4 +1,4 @@
-"""What every socket has, whatever its dialect: admission, limits, a heartbeat, an end."""
+"""Common behaviour of sockets in every dialect: admission, limits, a heartbeat, an end."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ def _tools(settings: Settings) -> None:
 
 
 def progress_text(frames: list[Frame]) -> str:
-    """Return what was forwarded as `tool_progress`."""
+    """Return the text that was forwarded as `tool_progress`."""
     deltas = [f["delta"] for f in frames if f["type"] == "response.delta"]
     return "".join(d["tool_progress"]["text"] for d in deltas if d["type"] == "tool_progress")
 

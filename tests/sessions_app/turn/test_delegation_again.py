@@ -57,7 +57,7 @@ def open_session() -> OpenSession:
 
 
 def families() -> tuple[int, int, list[str]]:
-    """Return how many sessions and answers there are for orders, and how the answers are."""
+    """Return the numbers of sessions and answers for orders, and the states of the answers."""
     responses = Response.objects.filter(session__parent_call__isnull=False)
     return (
         Session.objects.filter(parent_call__isnull=False).count(),

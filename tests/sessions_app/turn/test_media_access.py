@@ -1,4 +1,4 @@
-"""What a message or a tool result refers to must be there, and must be the sender's to show."""
+"""Media in a message or a tool result must exist, and must be the sender's to show."""
 
 from __future__ import annotations
 

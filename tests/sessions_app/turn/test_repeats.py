@@ -1,4 +1,4 @@
-"""What is sent twice, or side by side, takes nothing from what was sent between."""
+"""Events sent twice, or side by side, take nothing from events sent in between."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ def folder(settings: Settings, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def measured(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, bool]]:
-    """Return where files are measured: the thread, and whether in a transaction."""
+    """Return the place where files are measured: the thread, and whether in a transaction."""
     places: list[tuple[str, bool]] = []
 
     def extent_of(*_: Any, **__: Any) -> int:

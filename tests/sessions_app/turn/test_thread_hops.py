@@ -1,4 +1,4 @@
-"""How often a turn waits for another thread: for its facts, its beginning and its end.
+"""The number of times a turn waits for another thread: for its facts, its start and its end.
 
 The signature of an answer is made on a thread of its own, without the database.
 """

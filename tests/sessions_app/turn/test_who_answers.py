@@ -1,4 +1,4 @@
-"""Which agents answer, and who may use them."""
+"""The agents that answer, and the people who may use them."""
 
 from pytest_django import Settings
 

@@ -37,7 +37,7 @@ def say(web: httpx.Client, who: Person, chat: Chat, text: str) -> Any:
 
 
 def signed_with(secret: str, headers: Any, body: bytes) -> str:
-    """Return what a receiver computes of a body (Standard Webhooks 1.0)."""
+    """Return the signature that a receiver computes of a body (Standard Webhooks 1.0)."""
     signed = f"{headers['webhook-id']}.{headers['webhook-timestamp']}.".encode() + body
     key = base64.b64decode(secret.removeprefix("whsec_"))
     return "v1," + base64.b64encode(hmac.digest(key, signed, "sha256")).decode()

@@ -1,4 +1,4 @@
-"""What the tests of the client begin with: the server, its demo agents and people, the wheel."""
+"""Fixtures of the client's tests: the server, its demo agents and people, the wheel."""
 
 from __future__ import annotations
 

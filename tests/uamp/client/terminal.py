@@ -73,7 +73,7 @@ class Terminal:
         return self.process.wait(timeout=WAIT_SECONDS)
 
     def _read(self, deadline: float) -> bool:
-        """Read what comes until a time; return whether there may be more."""
+        """Read until a time; return whether there may be more."""
         ready, _, _ = select.select([self._side], [], [], max(0.0, deadline - time.monotonic()))
         try:
             piece = os.read(self._side, 65536) if ready else b""

@@ -1,4 +1,4 @@
-"""What a server, or another member through it, may do to a person at a command line: nothing."""
+"""Hostile servers and members have no power over a person at a command line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a client shows of an answer, whatever is sent again: each part once, and no part missing."""
+"""A client's view of an answer, whatever is sent again: each part once, and no part missing."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ def test_a_person_asks_reads_as_it_grows_cancels_and_leaves(
 
 
 def in_bash(installed: Installed, line: str) -> list[str]:
-    """Return what bash offers for a line, with the script of the command loaded."""
+    """Return bash's completions of a line, with the script of the command loaded."""
     script = """
         source <(uamp completion bash)
         complete -p uamp >/dev/null || exit 3

@@ -1,4 +1,4 @@
-"""What clients that exist really send, read as the protocol means it."""
+"""Frames of existing clients, read as the protocol means them."""
 
 import json
 from typing import Any

@@ -116,7 +116,7 @@ def log(count: int = 6, *, start: int = 0) -> list[LoggedEntry]:
 
 
 def checked(entries: list[LoggedEntry]) -> LogSummary:
-    """Return what a check finds in entries."""
+    """Return the findings of a check in entries."""
     check = LogCheck(CHAT)
     for entry in entries:
         check.add_entry(entry)

@@ -17,7 +17,7 @@ BROWSER = Path(__file__).with_name("browser.mjs")
 
 
 def verified_by_node(documents: list[dict[str, Any]], program: Path = PROGRAM) -> list[Any]:
-    """Return what a program of node says of each document."""
+    """Return the verdict of a Node program about each document."""
     node = services.node()
     if node is None:
         pytest.skip("no node: `make install` installs one")

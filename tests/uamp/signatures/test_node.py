@@ -1,4 +1,4 @@
-"""What is signed is verified in another language, and what is forged is refused by each verifier.
+"""Signed documents verify in another language; each verifier refuses forged ones.
 
 The forgeries are one table: Python, the module of the pages and the crypto of node read it.
 """

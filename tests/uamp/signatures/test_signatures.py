@@ -355,7 +355,7 @@ def test_a_retired_key_verifies_what_it_signed_before() -> None:
 
 
 def test_no_other_owner_signs_for_an_agent() -> None:
-    """Who has the key of one agent, of the log or of tokens, forges no answer of another agent."""
+    """The holder of one agent's, the log's or the tokens' key forges no answer of another agent."""
     message = {**ANSWER, "signature": signed()}
     for owner, state in (
         ("agent:agent_1", "valid"),

@@ -64,7 +64,7 @@ def test_a_passkey_signs_in_alone_and_is_asked_for_after_the_password() -> None:
 
 
 def forged_part(forgery: dict[str, Any]) -> str:
-    """Return what is forged: a key has another text in each worker."""
+    """Return the forged part: a key has another text in each worker."""
     return next(iter(forgery))
 
 

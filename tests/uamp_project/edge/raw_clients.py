@@ -21,7 +21,7 @@ MIB = 1024 * KIB
 
 
 def answer_of(raw: socket.socket) -> bytes:
-    """Return what a server says before it closes or cuts a connection."""
+    """Return the server's reply before it closes or cuts a connection."""
     with raw, suppress(ConnectionError):
         return raw.recv(4096)
     return b""

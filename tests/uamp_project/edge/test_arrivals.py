@@ -1,4 +1,4 @@
-"""What clients begin and do not finish is bounded in time, in bytes and in pieces."""
+"""Requests that clients do not finish are bounded in time, in bytes and in pieces."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the log says of requests that are refused: one line, no error."""
+"""Log lines of refused requests: one line, no error."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def log_stream() -> Iterator[StringIO]:
-    """Give what the handler of the settings writes."""
+    """Capture the output of the settings' log handler."""
     stream = StringIO()
     configured: Any = DictConfigurator({**deepcopy(settings.LOGGING), "loggers": {}})
     for kind in ("formatter", "filter"):

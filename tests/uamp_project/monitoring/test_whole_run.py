@@ -65,7 +65,7 @@ class Span:
 
 @dataclass(frozen=True)
 class WholeRun:
-    """What a run left behind."""
+    """The traces of a run."""
 
     log: str
     metrics: str

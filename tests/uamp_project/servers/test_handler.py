@@ -44,7 +44,7 @@ def scope_of(method: str, path: str, *headers: tuple[bytes, bytes]) -> Scope:
 
 
 async def answer(handler: ASGIHandler, scope: Scope) -> list[Message]:
-    """Return what is sent for one request, whose client stays."""
+    """Return the messages sent for one request, whose client stays."""
     messages: list[Message] = []
     incoming: asyncio.Queue[Message] = asyncio.Queue()
     incoming.put_nowait({"type": "http.request", "body": b"{}"})

@@ -1,4 +1,4 @@
-"""What the server keeps is its user's alone, and the demo is prepared by one process at a time."""
+"""The server's files are its user's alone, and one process at a time prepares the demo."""
 
 from __future__ import annotations
 

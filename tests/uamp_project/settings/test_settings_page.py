@@ -38,7 +38,7 @@ def page_rows(heading: str) -> dict[str, str]:
 
 
 def variables_of_the_code() -> dict[str, str | None]:
-    """Return what the code reads from the environment: name and default, None if computed."""
+    """Return the environment variables that the code reads: name and default, None if computed."""
     defaults: dict[str, str | None] = {}
     for room in ROOMS:
         for path in (ROOT / room).rglob("*.py"):

@@ -32,7 +32,7 @@ class OpenIdProvider(LocalServer):
         self.asked: list[dict[str, str]] = []
 
     def authorize(self, query: dict[str, str]) -> str:
-        """Return where the browser goes with a code."""
+        """Return the address to which the browser goes with a code."""
         self.asked.append(query)
         code = secrets.token_urlsafe(16)
         self.codes[code] = query

@@ -64,7 +64,7 @@ class SignIn:
         return self.web.get(self.back(path))
 
     def who(self) -> str | None:
-        """Return who is signed in."""
+        """Return the name of the person who is signed in."""
         answer = self.web.get("/api/v1/me")
         return answer.json()["username"] if answer.status_code == 200 else None
 

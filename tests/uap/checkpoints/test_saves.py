@@ -1,4 +1,4 @@
-"""When checkpoints are saved, and saves that fail."""
+"""Saving checkpoints, and saves that fail."""
 
 import asyncio
 from collections.abc import Mapping

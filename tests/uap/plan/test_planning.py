@@ -1,4 +1,4 @@
-"""How a plan is made, and the order of its steps."""
+"""Making a plan, and the order of its steps."""
 
 import json
 

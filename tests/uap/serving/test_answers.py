@@ -1,4 +1,4 @@
-"""What an agent shows of one answer."""
+"""The events of an agent's answer."""
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping

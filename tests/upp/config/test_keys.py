@@ -1,4 +1,4 @@
-"""Where keys come from."""
+"""Sources of keys."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""How a provider's server is reached."""
+"""Configuration of a provider's server."""
 
 import subprocess
 import sys

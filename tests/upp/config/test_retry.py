@@ -1,4 +1,4 @@
-"""When a request that failed is sent again."""
+"""Retries of failed requests."""
 
 import pickle
 import threading

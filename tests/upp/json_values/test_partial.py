@@ -1,4 +1,4 @@
-"""What an unfinished JSON text says so far."""
+"""Values of an unfinished JSON text."""
 
 from typing import Any
 

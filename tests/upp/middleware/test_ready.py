@@ -22,7 +22,7 @@ from upp.providers.scripted import Call, Script, ScriptedModel, Step, Text
 
 
 def logged(caplog: pytest.LogCaptureFixture) -> list[str]:
-    """Return what was logged, with its milliseconds hidden."""
+    """Return the log, with its milliseconds hidden."""
     return [re.sub(r"\d+ ms", "N ms", f"{r.levelname} {r.message}") for r in caplog.records]
 
 

@@ -1,4 +1,4 @@
-"""How an OpenAI-compatible stream ends, and what stopping closes."""
+"""Ends of an OpenAI-compatible stream, and what stopping closes."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""Where OpenAI-compatible requests go, their keys and headers, and retries."""
+"""OpenAI-compatible requests: addresses, keys, headers and retries."""
 
 import logging
 from contextlib import suppress

@@ -78,7 +78,7 @@ class Command(BaseCommand):
 
 
 def _program() -> tuple[str, ...]:
-    """Return how Python runs this program."""
+    """Return the command with which Python runs this program."""
     if program_name() == "uamp-server":
         return ("-m", "uamp_project.command")
     return (sys.argv[0],)

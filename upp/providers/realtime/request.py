@@ -64,7 +64,7 @@ def events_of(request: LLMRequest, *, provider: str) -> Iterator[Sent]:
 
 
 def transcripts_of(request: LLMRequest) -> int:
-    """Return how many audio transcripts the server will send for a request."""
+    """Return the number of audio transcripts that the server will send for a request."""
     return len(_split_audio(request.messages)[1]) if request.params.get(TRANSCRIPTION) else 0
 
 

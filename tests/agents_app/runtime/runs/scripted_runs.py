@@ -59,7 +59,7 @@ async def failure(spec: AgentSpec, request: RunRequest, broker: Broker | None = 
 
 
 def output(events: list[Event], *before: ContentItem) -> list[ContentItem]:
-    """Return what a client makes of a run's events."""
+    """Return the output that a client assembles from a run's events."""
     builder = OutputBuilder()
     for event in events:
         builder.add(event)

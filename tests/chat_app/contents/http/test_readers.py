@@ -1,4 +1,4 @@
-"""Who may read a file, with a session or by a signed address (UAMP §8.4.1)."""
+"""The right to read a file, with a session or by a signed address (UAMP §8.4.1)."""
 
 from __future__ import annotations
 

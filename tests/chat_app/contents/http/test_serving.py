@@ -1,4 +1,4 @@
-"""How files are served: as no page, by range, from a cache, piece by piece (UAMP §8.4.1)."""
+"""Serving files: never as a page, by range, from a cache, piece by piece (UAMP §8.4.1)."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ class TokenScheme:
         self._token = token
 
     def create_payment_payload(self, requirements: PaymentRequirements) -> dict[str, Any]:
-        """Return what the header carries."""
+        """Return the payload that the header carries."""
         assert requirements.network == "uamp:main"
         return {"token": self._token}
 
@@ -62,7 +62,7 @@ def test_the_official_client_pays_for_a_turn_with_a_token(
 def test_the_official_client_pays_for_a_turn_on_a_chain(
     demo: ServerAddress, agent: Agent, settings: Settings
 ) -> None:
-    """What was paid more than the answer used stays the payer's: a token comes back with it."""
+    """An overpayment stays the payer's: a token comes back with it."""
     agent.pricing = {"per_answer": "0.01", "output_per_1k": "0.01"}
     agent.save()
     with facilitator.running() as chain:

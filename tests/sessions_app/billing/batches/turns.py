@@ -34,13 +34,13 @@ def ask(web: httpx.Client, path: str = "/uamp", **headers: str) -> httpx.Respons
 
 
 def decoded(header: str) -> dict[str, Any]:
-    """Return what a header of x402 says."""
+    """Return the contents of a header of x402."""
     value: dict[str, Any] = json.loads(base64.b64decode(header))
     return value
 
 
 def earned(agent: Agent) -> str:
-    """Return what an agent has earned."""
+    """Return an agent's earnings."""
     return str(ledger_rows.balance(ledger.account_of_agent(agent.pk).id).posted)
 
 

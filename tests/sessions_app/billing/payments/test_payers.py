@@ -1,4 +1,4 @@
-"""Who may pay: members, owners of chats, owners of agents."""
+"""Possible payers: members, owners of chats, owners of agents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who approves a call, and that a decision counts once."""
+"""The person who approves a call, and decisions that count once."""
 
 from __future__ import annotations
 

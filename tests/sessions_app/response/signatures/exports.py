@@ -41,7 +41,7 @@ def verified(file: Path, keys: list[dict[str, Any]]) -> tuple[int, str]:
 def browser_result(
     text: str, keys: list[dict[str, Any]], shown: Iterable[dict[str, Any]] = ()
 ) -> dict[str, Any]:
-    """Return what the modules of the pages find in an export and in the messages of a page."""
+    """Return the findings of the pages' modules in an export and in the messages of a page."""
     documents = [{"text": text, "keys": keys, "shown": list(shown)}]
     (result,) = verified_by_node(documents, BROWSER)
     checked: dict[str, Any] = result

@@ -16,7 +16,7 @@ KIB = 1024
 
 @dataclass
 class Scene:
-    """What a row's test begins with: alice on a socket, with a session of the echo agent."""
+    """The start of a row's test: alice on a socket, with a session of the echo agent."""
 
     client: UampClient
     session_id: str
@@ -31,7 +31,7 @@ REFUSED: dict[ErrorCode, Provoke] = {}
 
 
 def row(code: ErrorCode) -> Callable[[Provoke], Provoke]:
-    """Say which row a function prepares; it returns the frame that is refused."""
+    """Name the row that a function prepares; the function returns the frame that is refused."""
 
     def keep(provoke: Provoke) -> Provoke:
         REFUSED[code] = provoke

@@ -42,7 +42,7 @@ def stop(client: UampClient) -> None:
 
 
 def texts_of_people(chat: Chat) -> list[str]:
-    """Return what people wrote, in order."""
+    """Return the texts of people, in order."""
     return list(
         Message.objects.filter(chat=chat, role="user")
         .order_by("seq")
