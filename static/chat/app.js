@@ -2,6 +2,7 @@
 
 import {
   checkSignedIn,
+  checkedLogs,
   client,
   drafts,
   offlineChats,
@@ -295,10 +296,11 @@ class ChatApp extends HTMLElement {
     tellSignOut();
   }
 
-  /** Drop everything that the user wrote on this device: they sign out. */
+  /** Drop everything that the user wrote or checked on this device: they sign out. */
   _forget() {
     drafts.forget();
     lastChat.forget();
+    checkedLogs.forget();
     client.outbox.forget();
   }
 

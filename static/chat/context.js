@@ -5,6 +5,7 @@ import { openOutbox } from "../uamp/outbox.js";
 import { Api, isApiError } from "./api.js";
 import { Calls } from "./calls/calls.js";
 import { ChatStore } from "./chat-store.js";
+import { CheckedLogs } from "./offline/checked-logs.js";
 import { OfflineChats, forgetOthers } from "./offline/offline-chats.js";
 import { people } from "./person/looks.js";
 import { Settings } from "./person/settings.js";
@@ -36,6 +37,7 @@ export const client = new UampClient({
 export const settings = new Settings(api, start.settings, client);
 export const drafts = new Drafts(localStorage, me.id);
 export const lastChat = new LastChat(localStorage, me.id);
+export const checkedLogs = new CheckedLogs(localStorage, me.id);
 /** The state of the open chat, rendered by its views. */
 export const page = new Store(emptyChat(me.id, "", "", me.username), REDUCERS);
 /** The state of the open thread, rendered by its views. */

@@ -3,8 +3,9 @@
 const FRESH_MS = 300_000;
 /** The server's maximum number of ids per request. */
 const MAX_KIDS = 50;
-/** The owner of the keys that sign the heads of logs. */
+/** The owners of the keys that sign the heads of logs, and the checkpoints of their tree. */
 const LOGS = "log";
+const TREE = "tree";
 
 /** @typedef {import("../uamp/types.js").PublishedKey} PublishedKey */
 
@@ -37,14 +38,25 @@ export class SignatureKeys {
     return keys;
   }
 
+  /** The published keys that sign the heads of logs. */
+  ofLogs() {
+    return this._ofOwner(LOGS);
+  }
+
+  /** The published keys that sign the checkpoints of the tree of log heads. */
+  ofTree() {
+    return this._ofOwner(TREE);
+  }
+
   /**
-   * The published keys that sign the heads of logs, as they are now: a head may be signed with a
-   * key that is newer than the browser's cache.
+   * The keys of an owner as they are now: a head may be signed with a key that is newer than the
+   * browser's cache.
+   * @param {string} owner
    * @returns {Promise<PublishedKey[]>}
    */
-  async ofLogs() {
+  async _ofOwner(owner) {
     const { keys } = await this._get("/.well-known/jwks.json", { cache: "no-cache" });
-    return keys.filter((/** @type {PublishedKey} */ { uamp_owner: owner }) => owner === LOGS);
+    return keys.filter((/** @type {PublishedKey} */ key) => key.uamp_owner === owner);
   }
 
   async _read() {

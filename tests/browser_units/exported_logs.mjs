@@ -115,18 +115,18 @@ export function exported({ start = 0 } = {}) {
   };
 }
 
-export const linesOf = ({ messages, entries, note }) => [
+export const linesOf = ({ messages, entries, note, proof = null }) => [
   { type: "chat", id: CHAT },
   ...messages,
-  ...(note ? [{ type: "checkpoint", note, tree: null }] : []),
+  ...(note ? [{ type: "checkpoint", note, tree: proof }] : []),
   ...entries,
   { type: "end", count: messages.length },
 ];
 
 export const KEYS = { of: async () => [], ofLogs: async () => [LOG_KEY] };
 
-export async function checked(file, { shown, keys = KEYS, batch = 2 } = {}) {
-  const check = new ChatCheck(CHAT, keys);
+export async function checked(file, { shown, keys = KEYS, batch = 2, known, tree } = {}) {
+  const check = new ChatCheck(CHAT, keys, { known, tree });
   const lines = linesOf(file);
   for (let at = 0; at < lines.length; at += batch) await check.add(lines.slice(at, at + batch));
   return check.finish(shown);

@@ -122,11 +122,19 @@ test("what others left goes, and what is one's own stays", async () => {
     "uamp.drafts.2": "",
     "uamp.drafts.1": "",
     "uamp.last-chat.2": "",
+    "uamp.checked-logs.1": "",
+    "uamp.checked-logs.2": "",
     other: "",
   });
   await forgetOthers("1", { caches, storages: [storage] });
   assert.deepEqual(await caches.keys(), ["uamp.read.1", "uamp.files.x"]);
-  assert.deepEqual(storage.keys(), ["uamp.outbox.1", "uamp.outbox.1.k", "uamp.drafts.1", "other"]);
+  assert.deepEqual(storage.keys(), [
+    "uamp.outbox.1",
+    "uamp.outbox.1.k",
+    "uamp.drafts.1",
+    "uamp.checked-logs.1",
+    "other",
+  ]);
   assert.equal((await new OfflineChats("1", caches).list())[0].id, "1");
 });
 

@@ -5,6 +5,7 @@ import { SignatureKeys } from "../../static/chat/signature-keys.js";
 const KEYS = [
   { kid: "a", uamp_owner: "agent:1" },
   { kid: "l", uamp_owner: "log" },
+  { kid: "t", uamp_owner: "tree" },
 ];
 
 /** Keys, and the requests for them. */
@@ -17,12 +18,13 @@ function watched() {
   return { keys, requests };
 }
 
-test("the keys of logs are read from the server each time", async () => {
+test("the keys of logs and of their tree are read from the server each time", async () => {
   const { keys, requests } = watched();
   assert.deepEqual(await keys.ofLogs(), [KEYS[1]]);
   assert.deepEqual(await keys.ofLogs(), [KEYS[1]]);
+  assert.deepEqual(await keys.ofTree(), [KEYS[2]]);
   const request = ["/.well-known/jwks.json", "no-cache"];
-  assert.deepEqual(requests, [request, request]);
+  assert.deepEqual(requests, [request, request, request]);
 });
 
 test("keys of the same task are requested together, and then known", async () => {

@@ -28,6 +28,31 @@ entry = ChatEvent.objects.filter(type="response.created", chat_id="{chat}").orde
 entry.payload["timestamp"] += 1
 entry.save()
 """
+# The same, by someone who computes every hash anew and signs the new end of the log.
+REWRITTEN_LOG = """
+from chat_app.log import chain
+from chat_app.log.checkpoints import checkpoint_of
+from chat_app.models import Chat, ChatEvent, LogCheckpoint
+chat = Chat.objects.get(pk="{chat}")
+chat.last_seq = 0
+entries = list(ChatEvent.objects.filter(chat=chat).order_by("seq"))
+begun = next(entry for entry in entries if entry.type == "response.created")
+begun.payload["timestamp"] += 1
+for entry in entries:
+    chain.extend(chat, entry)
+    entry.save()
+chat.save()
+LogCheckpoint.objects.filter(chat=chat).delete()
+checkpoint_of(chat.pk)
+"""
+# A new tree of the same heads, without those of one chat.
+REWRITTEN_TREE = """
+from chat_app.models import LogCheckpoint, LogTree, TreeCheckpoint, TreeNode
+for table in (LogTree, TreeCheckpoint, TreeNode):
+    table.objects.all().delete()
+LogCheckpoint.objects.filter(chat_id="{chat}").delete()
+LogCheckpoint.objects.update(leaf=None)
+"""
 # Clients of other protocols read the row of the response, which the page does not show.
 OTHER_RECORD = """
 from sessions_app.models import Response

@@ -8,7 +8,14 @@ import pytest
 from playwright.async_api import expect
 
 from tests.client import wait_until
-from tests.journeys.changed_rows import CHEAPER, MESSAGE, OTHER_EVENT, OTHER_RECORD
+from tests.journeys.changed_rows import (
+    CHEAPER,
+    MESSAGE,
+    OTHER_EVENT,
+    OTHER_RECORD,
+    REWRITTEN_LOG,
+    REWRITTEN_TREE,
+)
 from tests.journeys.paying_person import PayingPerson
 from tests.journeys.product import Product, browser, no_complaints, running_product, write
 
@@ -33,6 +40,13 @@ print("KID", owner_keys.signing_key(owner_keys.LOG).kid)
 REMOVE = """
 from chat_app.models import Message
 Message.objects.filter(chat_id="{chat}").latest("seq").delete()
+"""
+IN_TREE = "The end of the log is in the server's checkpoint."
+TREE_CONTINUES = "The server's checkpoint continues the one that this browser saw on"
+LOG_CONTINUES = "The log continues the one that you checked on"
+NOT_SENT = """
+document.querySelector("form[action$=logout]")
+  .addEventListener("submit", (event) => event.preventDefault())
 """
 NO_CRYPTOGRAPHY = "Object.defineProperty(crypto, 'subtle', { value: undefined })"
 
@@ -69,19 +83,26 @@ async def signed_page(payer: PayingPerson, running: Browser) -> Page:
     return page
 
 
-async def verify_chat(page: Page) -> list[str]:
-    """Verify the open chat, and return the sentences of the problems."""
+async def verify_chat(
+    page: Page, *facts: str, verdict: str | None = None, text: str = ""
+) -> list[str]:
+    """Verify the open chat, and return the sentences of the problems.
+
+    `facts` are shown below them, `text` begins the verdict.
+    """
     await page.get_by_test_id("signature").click()
     await page.get_by_test_id("signature-details").get_by_test_id("verify-chat").click()
     dialog = page.get_by_test_id("verify-dialog")
-    verdict = dialog.get_by_test_id("verify-verdict")
-    await expect(verdict).to_be_visible()
+    line = dialog.get_by_test_id("verify-verdict")
+    await expect(line).to_be_visible()
     rows = dialog.get_by_test_id("verify-problem").locator("span")
     sentences = await rows.all_inner_texts()
-    await expect(verdict).to_have_attribute("data-problems", str(len(sentences)))
-    state = "changed" if sentences else "unchanged"
-    await expect(verdict).to_have_attribute("data-verdict", state)
-    await expect(dialog).to_contain_text("signed the end of the log")
+    await expect(line).to_have_attribute("data-problems", str(len(sentences)))
+    state = verdict or ("changed" if sentences else "unchanged")
+    await expect(line).to_have_attribute("data-verdict", state)
+    await expect(line).to_contain_text(text)
+    for fact in ("signed the end of the log", *facts):
+        await expect(dialog).to_contain_text(fact)
     await dialog.get_by_role("button", name="Close").click()
     return sentences
 
@@ -115,6 +136,63 @@ async def test_a_head_that_a_new_key_signed_is_not_a_change(
         # The browser has the keys of the first check in its cache.
         assert await verify_chat(page) == []
         no_complaints(page)
+
+
+def describe(payer: PayingPerson, description: str) -> None:
+    """Write an entry to the log of the chat."""
+    with payer.product.api(payer.name) as client:
+        path = f"/api/v1/chats/{payer.chat_id}"
+        client.patch(path, json={"description": description}).raise_for_status()
+
+
+async def test_a_log_that_was_rewritten_since_the_last_check_shows(
+    product: Product, chromium: Browser
+) -> None:
+    """The server computed the whole chain anew, signed its end and added it to the tree."""
+    payer = PayingPerson(product, money="10")
+    async with browser(chromium) as running:
+        page = await signed_page(payer, running)
+        assert await verify_chat(page, IN_TREE) == []
+        describe(payer, "Houses")
+        await page.reload()
+        assert await verify_chat(page, IN_TREE, LOG_CONTINUES, TREE_CONTINUES) == []
+        product.run(REWRITTEN_LOG.replace("{chat}", payer.chat_id))
+        text = "This chat's history was rewritten since you checked it on"
+        # It is the same again: the browser still expects the log that it verified.
+        for _ in range(2):
+            (sentence,) = await verify_chat(page, IN_TREE, verdict="rewritten", text=text)
+            assert sentence.startswith("This entry differs from the one that was here on")
+        # Another browser has nothing to compare.
+        other = await payer.open(running)
+        assert await verify_chat(other, IN_TREE) == []
+        no_complaints(page)
+
+
+async def test_a_checkpoint_that_does_not_continue_the_last_one_shows(
+    product: Product, chromium: Browser
+) -> None:
+    payer = PayingPerson(product, money="10")
+    async with browser(chromium) as running:
+        page = await signed_page(payer, running)
+        assert await verify_chat(page, IN_TREE) == []
+        product.run(REWRITTEN_TREE.replace("{chat}", payer.chat_id))
+        describe(payer, "Houses")
+        (sentence,) = await verify_chat(page, LOG_CONTINUES)
+        assert sentence.startswith("The server's checkpoint doesn't continue the one")
+        no_complaints(page)
+
+
+async def test_a_sign_out_forgets_what_was_checked(product: Product, chromium: Browser) -> None:
+    """The page does so by itself, without the server's `Clear-Site-Data`."""
+    payer = PayingPerson(product, money="10")
+    checked = "Object.keys(localStorage).filter((key) => key.startsWith('uamp.checked-logs'))"
+    async with browser(chromium) as running:
+        page = await signed_page(payer, running)
+        assert await verify_chat(page) == []
+        assert len(await page.evaluate(checked)) == 1
+        await page.evaluate(NOT_SENT)
+        await page.get_by_role("button", name="Sign out").click()
+        assert await page.evaluate(checked) == []
 
 
 async def verify_from_the_list(page: Page) -> Locator:

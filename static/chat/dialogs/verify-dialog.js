@@ -1,10 +1,11 @@
 /**
- * A dialog that verifies a chat in this browser: its log, the messages that the page shows, and
- * their signatures (docs/log-chain.md). It reads the export as a stream and can be stopped.
+ * A dialog that verifies a chat in this browser: its log, the messages that the page shows, their
+ * signatures (docs/log-chain.md), and the tree of log heads (docs/log-tree.md). It reads the export
+ * as a stream and can be stopped.
  */
 
 import { ApiError, isApiError } from "../api.js";
-import { page, store, threadPage } from "../context.js";
+import { checkedLogs, page, store, threadPage } from "../context.js";
 import { publishedKeys } from "../signature-keys.js";
 import { glyph } from "../view.js";
 import { html, nothing } from "../../vendor/lit/lit.js";
@@ -48,6 +49,33 @@ const KEYS = {
   ofLogs: () => reached(publishedKeys.ofLogs()),
 };
 
+/**
+ * What the server publishes of the tree; null if there is nothing at the path.
+ * @template T
+ * @param {string} path
+ * @param {(response: Response) => Promise<T>} read
+ */
+async function ofTree(path, read) {
+  const response = await fetch(`/log-tree/${path}`, { cache: "no-store" });
+  if (response.status === 404) return null;
+  if (!response.ok) throw await errorOf(response);
+  return read(response);
+}
+
+/** The tree of log heads, where a check reads it. */
+/** @type {import("../../uamp/logs/tree-check.js").TreeSource} */
+const TREE = {
+  keys: () => reached(publishedKeys.ofTree()),
+  newest: () => reached(ofTree("checkpoint", (response) => response.text())),
+  consistency: (from, to) =>
+    reached(
+      ofTree(
+        `consistency?from=${from}&to=${to}`,
+        async (response) => (await response.json()).hashes,
+      ),
+    ),
+};
+
 /** The messages of a chat that the page shows now. @param {string} chatId */
 const shownIn = (chatId) =>
   [page, threadPage].flatMap(({ state }) =>
@@ -86,7 +114,9 @@ export class VerifyDialog extends DialogView {
   async _verify(chatId, signal) {
     try {
       const result = await this._checked(chatId, signal);
-      if (!signal.aborted) this._result = result;
+      if (signal.aborted) return;
+      checkedLogs.keep(chatId, result);
+      this._result = result;
     } catch (error) {
       if (signal.aborted) return;
       if (error instanceof LostStream) throw new ApiError(0);
@@ -106,7 +136,7 @@ export class VerifyDialog extends DialogView {
       });
     const response = await reached(fetch(exportOf(chatId), { signal, cache: "no-store" }));
     if (!response.ok || !response.body) throw await errorOf(response);
-    const check = new ChatCheck(chatId, KEYS);
+    const check = new ChatCheck(chatId, KEYS, { known: checkedLogs.of(chatId), tree: TREE });
     for await (const lines of batchesOf(response.body)) {
       await check.add(lines);
       this._progress = check.progress;
@@ -170,7 +200,7 @@ export class VerifyDialog extends DialogView {
     const { verdict, problems, problemCount } = result;
     const gaps = gapsOf(result);
     return html`<p
-        class="verify-verdict ${verdict === "changed" ? "is-bad" : ""}"
+        class="verify-verdict ${problemCount ? "is-bad" : ""}"
         role="status"
         data-testid="verify-verdict"
         data-verdict=${verdict}
@@ -202,7 +232,11 @@ export class VerifyDialog extends DialogView {
     const { kind, seq, messageId } = problem;
     return html`<li data-testid="verify-problem" data-kind=${kind} data-seq=${seq}>
       <span>${sentenceOf(problem)}</span>
-      <small class="quiet">${interpolate(gettext("Entry %(seq)s"), { seq })}</small>
+      ${
+        seq
+          ? html`<small class="quiet">${interpolate(gettext("Entry %(seq)s"), { seq })}</small>`
+          : nothing
+      }
       ${
         messageId
           ? html`<button

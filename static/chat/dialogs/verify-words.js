@@ -37,13 +37,26 @@ const PROBLEMS = {
   ),
   receipt_changed: gettext("This receipt isn't what the server signed."),
   price_changed: gettext("The agent signed a different price: %(price)s."),
+  history_rewritten: gettext("This entry differs from the one that was here on %(time)s."),
+  history_cut: gettext("The log had this entry on %(time)s, and now ends before it."),
+  tree_changed: gettext("The signature on the server's checkpoint doesn't match."),
+  tree_key_unknown: gettext(
+    "The server's checkpoint was signed with a key that this server does not publish.",
+  ),
+  tree_rewritten: gettext(
+    "The server's checkpoint doesn't continue the one that this browser saw on %(time)s: its tree of signed logs was rewritten.",
+  ),
+  tree_proof_changed: gettext(
+    "The server's proof that the end of the log is in its checkpoint is wrong.",
+  ),
 };
 
 /** @param {Problem} problem */
-export const sentenceOf = ({ kind, price }) =>
-  price
-    ? interpolate(PROBLEMS[kind], { price: formatExact(price.amount, price.currency) })
-    : PROBLEMS[kind];
+export const sentenceOf = ({ kind, price, since }) =>
+  interpolate(PROBLEMS[kind], {
+    ...(price ? { price: formatExact(price.amount, price.currency) } : {}),
+    ...(since ? { time: fullTime(since) } : {}),
+  });
 
 /** How many answers were compared with their signatures. @param {ChatResult} result */
 function signedText({ answers }) {
@@ -59,7 +72,12 @@ function signedText({ answers }) {
 }
 
 /** @param {ChatResult} result */
-export function verdictText({ verdict, problemCount }) {
+export function verdictText({ verdict, problemCount, known }) {
+  if (verdict === "rewritten")
+    return interpolate(
+      gettext("This chat's history was rewritten since you checked it on %(time)s."),
+      { time: fullTime(known.end?.at ?? 0) },
+    );
   if (verdict === "unchanged") return gettext("Nothing was changed.");
   if (verdict === "incomplete")
     return gettext("No change was found, but not everything could be verified.");
@@ -84,6 +102,33 @@ function headText({ head, headState }) {
     server: head.server,
     time: fullTime(head.at * 1000),
   });
+}
+
+/** That the log continues the one of an earlier check. @param {ChatResult} result */
+function continuesText({ end, known }) {
+  if (!known.end || !end) return "";
+  return interpolate(gettext("The log continues the one that you checked on %(time)s."), {
+    time: fullTime(known.end.at),
+  });
+}
+
+/**
+ * What the server's checkpoint proves.
+ * @param {ChatResult} result
+ * @returns {string[]}
+ */
+function treeTexts({ head, tree, known }) {
+  if (!tree || tree.problem) return [];
+  if (tree.state === "absent") return [gettext("The server has no checkpoint yet.")];
+  const place =
+    tree.state === "included"
+      ? gettext("The end of the log is in the server's checkpoint.")
+      : gettext("The end of the log isn't in a checkpoint of the server yet.");
+  const continues = interpolate(
+    gettext("The server's checkpoint continues the one that this browser saw on %(time)s."),
+    { time: fullTime(known.tree?.at ?? 0) },
+  );
+  return [head ? place : "", known.tree ? continues : ""];
 }
 
 /** @param {number} n @param {string} text */
@@ -131,6 +176,8 @@ export function factsOf(result) {
     ),
     answers.valid || answers.rotated ? signedText(result) : "",
     headText(result),
+    continuesText(result),
+    ...treeTexts(result),
     withCount(
       answers.unsigned ?? 0,
       ngettext("%(n)s answer is unsigned.", "%(n)s answers are unsigned.", answers.unsigned ?? 0),

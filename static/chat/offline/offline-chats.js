@@ -12,8 +12,8 @@ const LIST = "/kept/chats";
 const CHATS = 30;
 const ENTRIES = 100;
 const CHARS = 500_000;
-/** Storage keys of the user's unsent texts, and of the chat that they read. */
-const WRITTEN = /^uamp\.(?:outbox|drafts|last-chat)\.(\d+)(?:\.|$)/;
+/** Storage keys of the user's unsent texts, the chat that they read and the logs that they checked. */
+const WRITTEN = /^uamp\.(?:outbox|drafts|last-chat|checked-logs)\.(\d+)(?:\.|$)/;
 
 /**
  * @typedef {import("../store/chat.js").Chat} Chat

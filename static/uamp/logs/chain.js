@@ -4,8 +4,7 @@
  */
 
 import { canonical } from "../signatures.js";
-
-/** @typedef {import("../types.js").PublishedKey} PublishedKey */
+import { decoded, encoded, hexOf, isCanonical, noteState, sha256 } from "./notes.js";
 
 /**
  * @typedef {object} LogHead the signed head of a log
@@ -14,9 +13,9 @@ import { canonical } from "../signatures.js";
  * @property {number} seq its last entry
  * @property {string} chainHash of that entry
  * @property {number} at in seconds since 1970
+ * @property {string} text what is signed
  *
- * @typedef {"signed"|"changed"|"unknown_key"|"unsupported"} HeadState `unsupported` where this
- *   browser does not know Ed25519
+ * @typedef {import("./notes.js").NoteState} HeadState
  */
 
 const START = "uamp chat log 1";
@@ -25,18 +24,6 @@ const OWNER = "log";
 const MAX_CHARS = 2000;
 const NOTE =
   /^(?<origin>(?<server>[^\s+]{1,500})\/chats\/(?<chatId>[A-Za-z0-9_-]{1,40}))\n(?<seq>0|[1-9][0-9]{0,15})\n(?<root>[A-Za-z0-9+/]{43}=)\ntime (?<at>0|[1-9][0-9]{0,15})\n\n\u2014 (?<name>[^\s+]+) (?<signature>[A-Za-z0-9+/]{91}=)\n$/;
-const KEY_ID_BYTES = 4;
-const ED25519 = 1;
-
-const ENCODER = new TextEncoder();
-
-/** @param {Uint8Array<ArrayBuffer>} bytes */
-async function sha256(bytes) {
-  return new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
-}
-
-/** @param {Uint8Array} bytes */
-const hexOf = (bytes) => Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 
 /** @param {string} hex */
 const bytesOf = (hex) =>
@@ -44,11 +31,8 @@ const bytesOf = (hex) =>
     Number.parseInt(hex.slice(2 * at, 2 * at + 2), 16),
   );
 
-/** @param {string} text in base64 */
-const decoded = (text) => Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
-
 /** @param {string} text @returns {Promise<string>} */
-const hashOfText = async (text) => hexOf(await sha256(ENCODER.encode(text)));
+const hashOfText = async (text) => hexOf(await sha256(encoded(text)));
 
 /**
  * The hash of the canonical form of a value; null for a value without one, which no entry had when
@@ -107,51 +91,18 @@ export async function chainHash(previous, seq, digest) {
  * Read a signed head (C2SP signed note) and verify its signature. `head` is null for a text that is
  * no head of a log.
  * @param {string} note
- * @param {PublishedKey[]} keys those of the server
+ * @param {import("../types.js").PublishedKey[]} keys those of the server
  * @returns {Promise<{state: HeadState, head: LogHead|null}>}
  */
 export async function openHead(note, keys) {
   const parts = note.length <= MAX_CHARS ? NOTE.exec(note)?.groups : undefined;
   if (!parts || parts.name !== parts.origin || !isCanonical(parts.root, parts.signature))
     return { state: "changed", head: null };
-  const { origin, server, chatId } = parts;
+  const { origin: name, server, chatId } = parts;
   const chain = hexOf(decoded(parts.root));
   const [seq, at] = [Number(parts.seq), Number(parts.at)];
-  const head = { server, chatId, seq, chainHash: chain, at };
-  const signed = ENCODER.encode(`${origin}\n${parts.seq}\n${parts.root}\ntime ${parts.at}\n`);
-  return { state: await stateOf(origin, signed, decoded(parts.signature), keys), head };
-}
-
-/** @param {...string} texts in base64 */
-const isCanonical = (...texts) => texts.every((text) => btoa(atob(text)) === text);
-
-/**
- * @param {string} name of the key in the note
- * @param {Uint8Array<ArrayBuffer>} signed
- * @param {Uint8Array<ArrayBuffer>} signature after the id of its key
- * @param {PublishedKey[]} keys
- * @returns {Promise<HeadState>}
- */
-async function stateOf(name, signed, signature, keys) {
-  const id = hexOf(signature.subarray(0, KEY_ID_BYTES));
-  for (const { kty, crv, x, uamp_owner: owner = OWNER } of keys) {
-    if (owner !== OWNER || kty !== "OKP" || crv !== "Ed25519" || !x) continue;
-    const key = decoded(x.replaceAll("-", "+").replaceAll("_", "/"));
-    if ((await keyId(name, key)) !== id) continue;
-    try {
-      const imported = await crypto.subtle.importKey("raw", key, "Ed25519", false, ["verify"]);
-      const mark = signature.slice(KEY_ID_BYTES);
-      return (await crypto.subtle.verify("Ed25519", imported, mark, signed)) ? "signed" : "changed";
-    } catch (error) {
-      if (error instanceof DOMException && error.name === "NotSupportedError") return "unsupported";
-      throw error;
-    }
-  }
-  return "unknown_key";
-}
-
-/** The id of a named Ed25519 key. @param {string} name @param {Uint8Array} key */
-async function keyId(name, key) {
-  const bytes = Uint8Array.of(...ENCODER.encode(`${name}\n`), ED25519, ...key);
-  return hexOf((await sha256(bytes)).subarray(0, KEY_ID_BYTES));
+  const text = `${name}\n${parts.seq}\n${parts.root}\ntime ${parts.at}\n`;
+  const signed = { name, text, signatures: [decoded(parts.signature)] };
+  const state = await noteState(signed, keys, OWNER);
+  return { state, head: { server, chatId, seq, chainHash: chain, at, text } };
 }

@@ -1,30 +1,47 @@
 /**
  * Checks an export of a chat with its log: the hash chain, its signed head, the messages, their
- * signatures and receipts. `uamp verify` is the same for the command line.
+ * signatures and receipts, whether it continues the log of an earlier check, and the server's tree
+ * of log heads. `uamp verify` is the same for the command line.
  */
 
 import { checkAnswer, checkReceipt, hashedQuestion, kidOf, requestOf } from "../signatures.js";
 import { hashOfContent, openHead } from "./chain.js";
 import { LogCheck } from "./log-check.js";
+import { checkTree } from "./tree-check.js";
 
 /**
  * @typedef {import("../types.js").PublishedKey} PublishedKey
  * @typedef {import("../types.js").SignedMessage} SignedMessage
  * @typedef {import("./log-check.js").EntryLine} EntryLine
  * @typedef {import("./log-check.js").MessageLine} MessageLine
+ * @typedef {import("./tree-check.js").TreeSource} TreeSource
+ * @typedef {import("./tree-check.js").TreeResult} TreeResult
+ * @typedef {import("./checkpoints.js").TreeHead} TreeHead
  *
- * @typedef {import("./log-check.js").LogProblemKind|"answer_changed"|"response_changed"|
- *   "usage_changed"|"question_changed"|"key_unknown"|"receipt_changed"|"price_changed"|
- *   "head_changed"|"head_key_unknown"} ProblemKind
+ * @typedef {import("./log-check.js").LogProblemKind|import("./tree-check.js").TreeProblemKind|
+ *   "answer_changed"|"response_changed"|"usage_changed"|"question_changed"|"key_unknown"|
+ *   "receipt_changed"|"price_changed"|"head_changed"|"head_key_unknown"|"history_rewritten"|
+ *   "history_cut"} ProblemKind
  *
  * @typedef {object} Problem
  * @property {ProblemKind} kind
- * @property {number} seq the place in the log
+ * @property {number} seq the place in the log; 0 for a problem of the whole tree
  * @property {string} [messageId]
  * @property {{amount: string, currency: string}} [price] the one that the agent signed
+ * @property {number} [since] the earlier check that it contradicts, in milliseconds since 1970
  *
- * @typedef {"changed"|"incomplete"|"unchanged"} ChatVerdict whether a problem was found; if not,
- *   whether everything could be verified
+ * @typedef {object} LogEnd the last entry of a log
+ * @property {number} seq
+ * @property {string} hash its chain hash
+ *
+ * @typedef {object} Known what earlier checks in this browser found, each with its time in
+ *   milliseconds since 1970
+ * @property {LogEnd & {at: number}|null} end
+ * @property {TreeHead & {at: number}|null} tree
+ *
+ * @typedef {"rewritten"|"changed"|"incomplete"|"unchanged"} ChatVerdict whether the log of an
+ *   earlier check was rewritten; if not, whether another problem was found; if not, whether
+ *   everything could be verified
  *
  * @typedef {object} ChatResult
  * @property {ChatVerdict} verdict
@@ -37,6 +54,10 @@ import { LogCheck } from "./log-check.js";
  * @property {number} unsigned entries after the signed head
  * @property {import("./chain.js").LogHead|null} head
  * @property {import("./chain.js").HeadState|null} headState
+ * @property {LogEnd|null} end what a later check has to find; null if something is wrong with the
+ *   log itself, or if it has no chain
+ * @property {TreeResult|null} tree null if the tree was not checked
+ * @property {Known} known
  * @property {Record<string, number>} answers by state
  * @property {Record<string, number>} receipts by state
  * @property {number} problemCount
@@ -44,6 +65,18 @@ import { LogCheck } from "./log-check.js";
  */
 
 const PROBLEMS_MAX = 100;
+/** @type {Set<ProblemKind>} */
+const REWRITTEN = new Set(["history_rewritten", "history_cut"]);
+/** Problems of a log whose end no later check may expect. @type {Set<ProblemKind>} */
+const OF_CHAIN = new Set([
+  ...REWRITTEN,
+  "entry_changed",
+  "entry_missing",
+  "checkpoint_changed",
+  "not_signed",
+  "head_changed",
+  "head_key_unknown",
+]);
 /** How many messages are kept, as hashes, to compare the questions of later answers. */
 const QUESTIONS = 1000;
 
@@ -62,9 +95,10 @@ const count = (counts, name) => {
 export const unsupportedIn = ({ answers, receipts }) =>
   (answers.unsupported ?? 0) + (receipts.unsupported ?? 0);
 
-/** @param {ChatResult} result @returns {ChatVerdict} */
-function verdictOf(result) {
+/** @param {ChatResult} result @param {boolean} isRewritten @returns {ChatVerdict} */
+function verdictOf(result, isRewritten) {
   const { problemCount, head, headState, unverified, absent, unsigned, unchained } = result;
+  if (isRewritten) return "rewritten";
   if (problemCount) return "changed";
   const gaps = unverified + absent + unsigned + unchained + unsupportedIn(result);
   return head && headState === "signed" && !gaps ? "unchanged" : "incomplete";
@@ -76,10 +110,19 @@ export class ChatCheck {
    * @param {object} keys
    * @param {(kid: string) => Promise<PublishedKey[]>} keys.of the published keys with an id
    * @param {() => Promise<PublishedKey[]>} keys.ofLogs those that sign heads of logs
+   * @param {object} [more]
+   * @param {Known} [more.known]
+   * @param {TreeSource|null} [more.tree] null for a check without the server
    */
-  constructor(chatId, keys) {
+  constructor(chatId, keys, { known = { end: null, tree: null }, tree = null } = {}) {
     this._chatId = chatId;
     this._keys = keys;
+    this._known = known;
+    this._tree = tree;
+    /** The proof that the head is in the tree. @type {string|null} */
+    this._proof = null;
+    /** The kinds of the problems that were found. @type {Set<ProblemKind>} */
+    this._kinds = new Set();
     /** @type {Map<string, import("../types.js").HashedQuestion>} */
     this._questions = new Map();
     this._hasEnd = false;
@@ -98,6 +141,9 @@ export class ChatCheck {
       unsigned: 0,
       head: null,
       headState: null,
+      end: null,
+      tree: null,
+      known,
       answers: {},
       receipts: {},
       problemCount: 0,
@@ -137,16 +183,35 @@ export class ChatCheck {
     );
     const { head } = this._result;
     const outcome = await this._log.finish(texts, head);
-    const { entries, erased, unchained } = this._log;
-    const result = { ...this._result, ...outcome, entries, erased, unchained };
+    const { entries, erased, unchained, last } = this._log;
+    const { end: knownEnd } = this._known;
+    if (knownEnd && knownEnd.seq > last.seq)
+      this._report({ kind: "history_cut", seq: knownEnd.seq, since: knownEnd.at });
+    const tree = await this._checkTree();
+    const isSound = !this._hasAny(OF_CHAIN);
+    const end = isSound && last.hash !== null ? { seq: last.seq, hash: last.hash } : null;
+    const result = { ...this._result, ...outcome, entries, erased, unchained, tree, end };
     const problems = result.problems.toSorted((a, b) => a.seq - b.seq);
-    return { ...result, problems, verdict: verdictOf(result) };
+    return { ...result, problems, verdict: verdictOf(result, this._hasAny(REWRITTEN)) };
+  }
+
+  /** Check the tree of the server, if there is a server. @returns {Promise<TreeResult|null>} */
+  async _checkTree() {
+    if (!this._tree) return null;
+    const { tree: known } = this._known;
+    const { head, headState } = this._result;
+    // A head that is not what the server signed is reported as such.
+    const shown =
+      headState === "changed" ? { head: null, proof: null } : { head, proof: this._proof };
+    const result = await checkTree(shown, known, this._tree);
+    if (result.problem) this._report({ kind: result.problem, seq: 0, since: known?.at });
+    return result;
   }
 
   /** @param {unknown} kind @param {any[]} lines */
   async _addAll(kind, lines) {
     if (kind === "message" && this._log.entries === 0) await this._addMessages(lines);
-    else if (kind === "entry") await this._log.addEntries(lines, this._result.head);
+    else if (kind === "entry") await this._addEntries(lines);
     else if (lines.length > 1) throw new BadExport();
     else if (kind === "checkpoint") await this._addHead(lines[0]);
     else if (kind === "end" && lines[0].count === this._result.messages) this._hasEnd = true;
@@ -165,9 +230,20 @@ export class ChatCheck {
     }
   }
 
-  /** @param {{note: unknown}} line */
-  async _addHead({ note }) {
+  /** @param {EntryLine[]} lines */
+  async _addEntries(lines) {
+    await this._log.addEntries(lines, this._result.head);
+    const { end } = this._known;
+    for (const { seq, chain_hash: hash } of lines) {
+      if (seq === end?.seq && hash !== end.hash)
+        this._report({ kind: "history_rewritten", seq, since: end.at });
+    }
+  }
+
+  /** @param {{note: unknown, tree?: unknown}} line */
+  async _addHead({ note, tree }) {
     if (this._result.headState || this._log.entries) throw new BadExport();
+    this._proof = typeof tree === "string" ? tree : null;
     const { state, head } = await openHead(String(note), await this._keys.ofLogs());
     this._result.headState = state;
     const isOwn = head?.chatId === this._chatId;
@@ -221,8 +297,14 @@ export class ChatCheck {
       this._report({ kind: "question_changed", seq, messageId: id });
   }
 
+  /** Whether a problem of one of these kinds was found. @param {Set<ProblemKind>} kinds */
+  _hasAny(kinds) {
+    return Array.from(kinds).some((kind) => this._kinds.has(kind));
+  }
+
   /** @param {Problem} problem */
   _report(problem) {
+    this._kinds.add(problem.kind);
     this._result.problemCount += 1;
     if (this._result.problems.length < PROBLEMS_MAX) this._result.problems.push(problem);
   }

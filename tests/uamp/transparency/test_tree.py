@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 PROGRAM = Path(__file__).with_name("rfc9162.mjs")
+BROWSER = Path(__file__).with_name("browser.mjs")
 SIZE = 21
 HEADS = [
     LogHead(server="chat.example", chat_id=f"chat_{n}", seq=n, chain_hash=bytes([n]) * 32, at=n)
@@ -155,6 +156,31 @@ def test_node_verifies_the_proofs_and_the_notes() -> None:
     bad += [{**note, "note": both.replace(f"\n{SIZE}\n", "\n7\n")} for note in (server_note, other)]
     bad += [{**server_note, "key": other["key"]}, {**other, "key": server_note["key"]}]
     assert verified_by_node([*good, *bad], PROGRAM) == [True] * len(good) + [False] * len(bad)
+
+
+def test_the_modules_of_the_pages_verify_the_same_proofs_and_notes() -> None:
+    """Of every leaf and every pair of sizes."""
+    good: list[dict[str, Any]] = []
+    bad: list[dict[str, Any]] = []
+    for size in range(1, SIZE + 1):
+        for index in range(size):
+            document = {"kind": "inclusion", "server": "chat.example", "proof": proof(index, size)}
+            good.append({**document, "text": HEADS[index].text})
+            bad.append({**document, "text": HEADS[(index + 1) % SIZE].text})
+        for first in range(1, size + 1):
+            path = [root(*span) for span in tree.consistency_path(first, size)]
+            roots = base64_of([root(0, first), root(0, size)])
+            document = {"kind": "consistency", "from": first, "to": size, "roots": roots}
+            good.append({**document, "hashes": base64_of(path)})
+            longer = {**document, "hashes": base64_of([*path, root(0, first)])}
+            other = {**good[-1], "roots": base64_of([b"\0" * 32, root(0, size)])}
+            bad += [longer, other, {**good[-1], "from": size + 1}]
+    cosigned = note() + cosignature(note())
+    good += [{"kind": "note", "note": text, "key": jwk()} for text in (note(), note(1), cosigned)]
+    bad += [{**good[-1], "key": key} for key in (jwk(b"\2" * 32), jwk(uamp_owner="log"))]
+    bad += [{**good[-1], "note": cosigned.replace(f"\n{SIZE}\n", "\n7\n")}]
+    results = verified_by_node([*good, *bad], BROWSER)
+    assert results == [True] * len(good) + [False] * len(bad)
 
 
 # --- Notes ---
