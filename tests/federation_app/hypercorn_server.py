@@ -52,11 +52,6 @@ def hypercorn(
             if (process := registry.current_or_none()) is not None:
                 await process.stop()
                 registry.forget()
-            # Hypercorn does not close its UDP sockets.
-            loop: Any = asyncio.get_running_loop()
-            for transport in list(loop._transports.values()):
-                transport.close()
-            await asyncio.sleep(0)
 
     thread = threading.Thread(target=lambda: asyncio.run(run()), name="hypercorn")
     thread.start()

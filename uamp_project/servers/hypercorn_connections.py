@@ -2,7 +2,7 @@
 
 A client that reads nothing for UAMP_STALL_SECONDS is disconnected, as on the other servers. Over
 HTTP/2, if it only opens no window for a stream, that stream is reset. An address has at most
-UAMP_CONNECTIONS_PER_ADDRESS connections, unless it is a proxy.
+UAMP_CONNECTIONS_PER_ADDRESS connections over TCP and QUIC (`hypercorn_quic`), unless it is a proxy.
 """
 
 from __future__ import annotations
@@ -50,6 +50,28 @@ def limit() -> None:
     protocol.stream_send = _send_limited
 
 
+def has_room(address: str) -> bool:
+    """Return whether an address may have another connection to the ports of peers."""
+    count = _connections[rates.visitors(address)]
+    if count < settings.UAMP_CONNECTIONS_PER_ADDRESS or is_trusted_proxy(address):
+        return True
+    logger.info("refused a connection of %s, which has too many", address)
+    return False
+
+
+def begin(address: str) -> None:
+    """Count a connection of an address."""
+    _connections[rates.visitors(address)] += 1
+
+
+def end(address: str) -> None:
+    """Stop counting a connection of an address."""
+    visitors = rates.visitors(address)
+    _connections[visitors] -= 1
+    if not _connections[visitors]:
+        del _connections[visitors]
+
+
 async def _run_counted(server: TCPServer) -> None:
     """Serve a connection, or abort it: its address has too many, or the ports close."""
     if getattr(server.config, "is_closing", False):
@@ -57,14 +79,10 @@ async def _run_counted(server: TCPServer) -> None:
         return
     peer = server.writer.get_extra_info("peername")
     address = str(peer[0]) if isinstance(peer, tuple) else ""
-    visitors = rates.visitors(address)
-    if not is_trusted_proxy(address) and (
-        _connections[visitors] >= settings.UAMP_CONNECTIONS_PER_ADDRESS
-    ):
-        logger.info("refused a connection of %s, which has too many", address)
+    if not has_room(address):
         server.writer.transport.abort()
         return
-    _connections[visitors] += 1
+    begin(address)
     try:
         with suppress(TimeoutError):
             async with asyncio.timeout(None) as ending:
@@ -73,9 +91,7 @@ async def _run_counted(server: TCPServer) -> None:
     finally:
         _limits.pop(server, None)
         _watches.pop(server, None)
-        _connections[visitors] -= 1
-        if not _connections[visitors]:
-            del _connections[visitors]
+        end(address)
 
 
 async def _send_watched(server: TCPServer, event: Event) -> None:

@@ -1,7 +1,6 @@
 """Hypercorn with TLS 1.3 only: HTTP/1.1, HTTP/2 and WebSockets over TCP, HTTP/3 over QUIC.
 
-The extra `peers` installs it. `repair` works around two of its defects, which a test pins to its
-version.
+The extra `peers` installs it. `repair` works around a defect, which a test pins to its version.
 """
 
 from __future__ import annotations
@@ -12,15 +11,12 @@ import signal
 import ssl
 from typing import TYPE_CHECKING, Any, Final
 
-from aioquic.quic.events import StopSendingReceived, StreamReset
 from h2.events import DataReceived
 from hypercorn.asyncio import serve
 from hypercorn.config import Config
-from hypercorn.protocol.events import StreamClosed
 from hypercorn.protocol.h2 import H2Protocol
-from hypercorn.protocol.h3 import H3Protocol
 
-from uamp_project.servers import hypercorn_connections
+from uamp_project.servers import hypercorn_connections, hypercorn_quic
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -33,7 +29,6 @@ _GRACE_SECONDS: Final = 10.0
 STOP_SECONDS: Final = 5.0
 """How long `PeerPorts.stop` takes at most, in a process whose application has drained."""
 _h2_events: Final[Any] = H2Protocol._handle_events  # noqa: SLF001 the method to repair
-_h3_handle: Final[Any] = H3Protocol.handle
 
 
 class PeerPorts:
@@ -136,6 +131,7 @@ async def serve_until(
     """Serve an ASGI application until `ending` returns, and then close its connections."""
     repair()
     hypercorn_connections.limit()
+    hypercorn_quic.limit()
     await serve(hypercorn_connections.unread(application), config, shutdown_trigger=ending)
 
 
@@ -149,10 +145,9 @@ async def signalled(drain: Callable[[], Awaitable[None]]) -> None:
 
 
 def repair() -> None:
-    """Repair HTTP/2 requests that are answered before they end, and HTTP/3 clients that leave."""
-    protocols: Any = (H2Protocol, H3Protocol)
-    protocols[0]._handle_events = _handle_h2_events  # noqa: SLF001 as above
-    protocols[1].handle = _handle_h3
+    """Repair HTTP/2 requests that are answered before they end."""
+    protocol: Any = H2Protocol
+    protocol._handle_events = _handle_h2_events  # noqa: SLF001 as above
 
 
 async def _handle_h2_events(protocol: Any, events: list[Any]) -> None:
@@ -164,12 +159,3 @@ async def _handle_h2_events(protocol: Any, events: list[Any]) -> None:
             continue
         await _h2_events(protocol, [event])
     await _h2_events(protocol, [])
-
-
-async def _handle_h3(protocol: Any, event: Any) -> None:
-    """Tell the application that a client left a stream, which Hypercorn does not."""
-    if isinstance(event, (StopSendingReceived, StreamReset)):
-        stream = protocol.streams.pop(event.stream_id, None)
-        if stream is not None:
-            await stream.handle(StreamClosed(stream_id=event.stream_id))
-    await _h3_handle(protocol, event)

@@ -32,6 +32,8 @@ UAMP_PEERS_KEY = string("UAMP_PEERS_KEY")
 UAMP_PEER_CA_FILE = string("UAMP_PEER_CA_FILE")
 # Whether peers in UAMP_REMOTE_ALLOW_HOSTS may be at http:// on a loopback address.
 UAMP_PEER_LOOPBACK_HTTP = switch("UAMP_PEER_LOOPBACK_HTTP", "0")
+# The most QUIC connections to the ports of peers of a process; over TCP, its open files limit them.
+UAMP_QUIC_CONNECTIONS = integer("UAMP_QUIC_CONNECTIONS", 1000, minimum=1)
 
 # The header in which the proxies of UAMP_TRUSTED_PROXIES name the host in a client's certificate.
 UAMP_CLIENT_CERTIFICATE_HEADER = string("UAMP_CLIENT_CERTIFICATE_HEADER")
