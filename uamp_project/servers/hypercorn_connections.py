@@ -102,13 +102,12 @@ async def _send_watched(server: TCPServer, event: Event) -> None:
     async with server.send_lock:
         watch = _watches.get(server)
         if watch is None:
-            transport: Any = server.writer.transport
 
             def drop() -> None:
                 logger.info("disconnected idle client")
-                transport.abort()
-                _end_soon(server)
+                abort(server)
 
+            transport: Any = server.writer.transport
             watch = _watches[server] = StallWatch(transport, drop)
         try:
             server.writer.write(event.data)
@@ -143,13 +142,13 @@ async def _send_limited(protocol: Any, event: Any) -> None:
     is_limited = isinstance(event, (Body, Data, EndBody, EndData))
     limit = settings.UAMP_STALL_SECONDS * (1 + size // PIECE_BYTES) if is_limited else None
     if isinstance(event, StreamClosed) and _is_unfinished(protocol, event.stream_id):
-        await _reset(protocol, event.stream_id)
+        await reset(protocol, event.stream_id)
     try:
         async with asyncio.timeout(limit):
             await _send_h2(protocol, event)
     except TimeoutError:
         logger.info("ended the stream of an idle client")
-        await _reset(protocol, event.stream_id)
+        await reset(protocol, event.stream_id)
         # The connection may be idle now.
         await _send_h2(protocol, StreamClosed(stream_id=event.stream_id))
 
@@ -161,8 +160,14 @@ def _is_unfinished(protocol: Any, stream_id: int) -> bool:
     return is_answer and buffer is not None and not buffer._complete  # noqa: SLF001 no accessor
 
 
-async def _reset(protocol: Any, stream_id: int) -> None:
-    """Reset a stream, drop what it has not sent, and report its end to the application."""
+def abort(server: TCPServer) -> None:
+    """End a connection without sending what it has buffered."""
+    server.writer.transport.abort()
+    _end_soon(server)
+
+
+async def reset(protocol: Any, stream_id: int) -> None:
+    """Reset a stream of HTTP/2, drop its unsent bytes, and report its end to the application."""
     stream = protocol.streams.pop(stream_id, None)
     if (buffer := protocol.stream_buffers.get(stream_id)) is not None:
         await buffer.close()

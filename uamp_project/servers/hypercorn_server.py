@@ -16,7 +16,7 @@ from hypercorn.asyncio import serve
 from hypercorn.config import Config
 from hypercorn.protocol.h2 import H2Protocol
 
-from uamp_project.servers import hypercorn_connections, hypercorn_quic
+from uamp_project.servers import hypercorn_connections, hypercorn_quic, hypercorn_sockets
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -132,7 +132,9 @@ async def serve_until(
     repair()
     hypercorn_connections.limit()
     hypercorn_quic.limit()
-    await serve(hypercorn_connections.unread(application), config, shutdown_trigger=ending)
+    hypercorn_sockets.limit()
+    application = hypercorn_connections.unread(hypercorn_sockets.counted(application))
+    await serve(application, config, shutdown_trigger=ending)
 
 
 async def signalled(drain: Callable[[], Awaitable[None]]) -> None:
