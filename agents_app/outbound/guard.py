@@ -9,9 +9,8 @@ address cannot be reached; the reason goes to the log.
 import logging
 import re
 import ssl
-import time
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -20,6 +19,7 @@ import httpcore
 import httpx
 
 from agents_app.outbound.look_ups import look_up
+from agents_app.outbound.pinned import Deadline, PinnedBackend
 from agents_app.outbound.rules import Policy, Target, Unreachable, check_addresses, check_url
 
 __all__ = ["REDIRECTS", "Fetched", "Posted", "TooLarge", "Unreachable", "fetch", "post"]
@@ -32,7 +32,7 @@ _CREDENTIALS = frozenset(
     {"authorization", "cookie", "proxy-authorization", "x-api-key", "x-goog-api-key"}
 )
 _SECONDS = re.compile(rb"[0-9]{1,6}")
-_HTTP_ERRORS = (httpcore.NetworkError, httpcore.ProtocolError, httpcore.TimeoutException)
+HTTP_ERRORS = (httpcore.NetworkError, httpcore.ProtocolError, httpcore.TimeoutException)
 
 
 class TooLarge(Exception):
@@ -80,7 +80,7 @@ def fetch(
         on_bytes=on_bytes,
         tls=tls or httpx.create_ssl_context(),
         resolve=resolve or look_up,
-        deadline=time.monotonic() + policy.seconds,
+        deadline=Deadline(policy.seconds),
     )
     try:
         return fetching.run(url)
@@ -120,13 +120,44 @@ def post(
         on_bytes=lambda _received, _total: None,
         tls=tls or httpx.create_ssl_context(),
         resolve=resolve or look_up,
-        deadline=time.monotonic() + policy.seconds,
+        deadline=Deadline(policy.seconds),
     )
     try:
         return sending.post(url, body, reads_answer=reads_answer)
     except Unreachable as error:
         logger.warning("nothing was posted to an address: %s", error.reason)
         raise
+
+
+def url_of(target: Target) -> httpcore.URL:
+    """Return the URL of a target as httpcore takes it."""
+    return httpcore.URL(
+        scheme=target.url.raw_scheme,
+        host=target.url.raw_host,
+        port=target.port,
+        target=target.url.raw_path,
+    )
+
+
+def sent_headers(
+    target: Target, headers: Mapping[str, str], body: bytes | None
+) -> list[tuple[str, str]]:
+    """Return the headers of a request; `headers` have names in lower case."""
+    sent = {
+        "accept": "*/*",
+        **headers,
+        "host": target.url.netloc.decode("ascii"),
+        "accept-encoding": "gzip",
+    }
+    if body is not None:
+        sent["content-length"] = str(len(body))
+    return list(sent.items())
+
+
+def posted_in(response: httpcore.Response) -> Posted:
+    """Return the status and the Retry-After of a response."""
+    after = _headers(response).get("retry-after", b"")
+    return Posted(response.status, int(after) if _SECONDS.fullmatch(after) else None)
 
 
 @dataclass(kw_only=True)
@@ -142,7 +173,7 @@ class _Fetch:
     on_bytes: Callable[[int, int | None], object]
     tls: ssl.SSLContext
     resolve: Resolve
-    deadline: float
+    deadline: Deadline
 
     def run(self, url: str) -> Fetched:
         """Follow redirects and return the final response."""
@@ -153,7 +184,7 @@ class _Fetch:
                 self.headers = {n: v for n, v in self.headers.items() if n not in _CREDENTIALS}
             place = target.place
             self.on_host(target.host)
-            addresses = self.resolve(target.host, target.port, _seconds_left(self.deadline))
+            addresses = self.resolve(target.host, target.port, self.deadline.left())
             answer = self._ask(target, check_addresses(target, addresses))
             if isinstance(answer, Fetched):
                 return answer
@@ -163,15 +194,12 @@ class _Fetch:
     def post(self, url: str, body: bytes, *, reads_answer: bool) -> Posted:
         """Post a body and return the response's status and Retry-After, and its body if wanted."""
         target = check_url(url, self.policy)
-        addresses = self.resolve(target.host, target.port, _seconds_left(self.deadline))
+        addresses = self.resolve(target.host, target.port, self.deadline.left())
         try:
             with self._sent("POST", target, check_addresses(target, addresses), body) as response:
-                headers = _headers(response)
-                after = headers.get("retry-after", b"")
-                seconds = int(after) if _SECONDS.fullmatch(after) else None
-                data = self._body(response, headers) if reads_answer else b""
-                return Posted(response.status, seconds, data)
-        except (*_HTTP_ERRORS, zlib.error) as error:
+                data = self._body(response, _headers(response)) if reads_answer else b""
+                return posted_in(response)._replace(data=data)
+        except (*HTTP_ERRORS, zlib.error) as error:
             raise Unreachable(f"{target.place}: {type(error).__name__} {error}") from error
 
     @contextmanager
@@ -179,25 +207,13 @@ class _Fetch:
         self, method: str, target: Target, addresses: Sequence[str], body: bytes | None = None
     ) -> Iterator[httpcore.Response]:
         """Send one request to one of the addresses and yield its response."""
-        url = httpcore.URL(
-            scheme=target.url.raw_scheme,
-            host=target.url.raw_host,
-            port=target.port,
-            target=target.url.raw_path,
-        )
-        sent = {
-            "accept": "*/*",
-            **self.headers,
-            "host": target.url.netloc.decode("ascii"),
-            "accept-encoding": "gzip",
-            "connection": "close",
-        }
-        if body is not None:
-            sent["content-length"] = str(len(body))
-        backend = _PinnedBackend(addresses, self.deadline)
+        sent = {**self.headers, "connection": "close"}
+        backend = PinnedBackend(lambda: addresses, self.deadline)
         with (
             httpcore.ConnectionPool(ssl_context=self.tls, network_backend=backend) as pool,
-            pool.stream(method, url, headers=list(sent.items()), content=body) as response,
+            pool.stream(
+                method, url_of(target), headers=sent_headers(target, sent, body), content=body
+            ) as response,
         ):
             yield response
 
@@ -209,7 +225,7 @@ class _Fetch:
                 if response.status in _REDIRECT_STATUS and "location" in got:
                     return got["location"]
                 data = self._body(response, got)
-        except (*_HTTP_ERRORS, zlib.error) as error:
+        except (*HTTP_ERRORS, zlib.error) as error:
             raise Unreachable(f"{target.place}: {type(error).__name__} {error}") from error
         media_type, charset = _content_type(got.get("content-type", b""))
         return Fetched(
@@ -243,14 +259,6 @@ class _Fetch:
         return bytes(data)
 
 
-def _seconds_left(deadline: float) -> float:
-    """Return the seconds left, always more than 0; raises Unreachable."""
-    seconds = deadline - time.monotonic()
-    if seconds <= 0:
-        raise Unreachable("it took too long")
-    return seconds
-
-
 def _joined(base: httpx.URL, location: bytes) -> str:
     try:
         # A Location may have a fragment, which is not part of the request.
@@ -271,67 +279,3 @@ def _content_type(header: bytes) -> tuple[str, str | None]:
         if name.strip().lower() == "charset":
             charset = value.strip().strip("\"'") or None
     return media_type.strip().lower(), charset
-
-
-class _PinnedBackend(httpcore.NetworkBackend):
-    """Connects only to the checked addresses, wherever the name points by now."""
-
-    def __init__(self, addresses: Sequence[str], deadline: float) -> None:
-        self._addresses = addresses
-        self._deadline = deadline
-        self._sockets = httpcore.SyncBackend()
-
-    def connect_tcp(
-        self,
-        host: str,
-        port: int,
-        timeout: float | None = None,  # noqa: ARG002 the deadline applies
-        local_address: str | None = None,
-        socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
-    ) -> httpcore.NetworkStream:
-        """Connect to the first address that accepts, each with a share of the remaining time."""
-        waiting = len(self._addresses)
-        for address in self._addresses:
-            try:
-                stream = self._sockets.connect_tcp(
-                    address,
-                    port,
-                    _seconds_left(self._deadline) / waiting,
-                    local_address,
-                    socket_options,
-                )
-            except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
-                logger.info("could not connect to %s at %s: %s", host, address, error)
-                waiting -= 1
-            else:
-                return _TimedStream(stream, self._deadline)
-        raise httpcore.ConnectError("no address accepted a connection")
-
-
-class _TimedStream(httpcore.NetworkStream):
-    """A connection with one deadline for everything that happens on it."""
-
-    def __init__(self, stream: httpcore.NetworkStream, deadline: float) -> None:
-        self._stream = stream
-        self._deadline = deadline
-
-    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ARG002 as above
-        return self._stream.read(max_bytes, _seconds_left(self._deadline))
-
-    def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ARG002 as above
-        self._stream.write(buffer, _seconds_left(self._deadline))
-
-    def close(self) -> None:
-        self._stream.close()
-
-    def start_tls(
-        self,
-        ssl_context: ssl.SSLContext,
-        server_hostname: str | None = None,
-        timeout: float | None = None,  # noqa: ARG002 as above
-    ) -> httpcore.NetworkStream:
-        stream = self._stream.start_tls(ssl_context, server_hostname, _seconds_left(self._deadline))
-        return _TimedStream(stream, self._deadline)
-
-    def get_extra_info(self, info: str) -> object:
-        return self._stream.get_extra_info(info)

@@ -1,7 +1,7 @@
 """The delivery of shared chats to peers: one item after the other for each peer.
 
 Any process delivers. A peer that does not answer holds up no other one, because each has a task and
-a thread, which no other part of the server uses.
+a thread, which no other part of the server uses. All items of one run share a connection.
 What this process commits wakes it at once (`hear`); the periodic look finds everything else.
 """
 
@@ -16,7 +16,7 @@ from weakref import WeakKeyDictionary
 
 from django.conf import settings
 
-from agents_app.outbound import guard
+from agents_app.outbound.persistent_connections import PersistentConnection
 from agents_app.outbound.rules import Unreachable
 from agents_app.remote.addresses import policy
 from agents_app.workers.connections import ReleasingThreads
@@ -26,6 +26,7 @@ from sessions_app import database
 from sessions_app.process import registry
 
 if TYPE_CHECKING:
+    from agents_app.outbound.guard import Posted
     from federation_app.guests.posts import SignedPost
 
 SECONDS: Final = 2.0
@@ -119,18 +120,22 @@ async def _look(bell: _Doorbell) -> None:
 
 
 async def _deliver_to(bell: _Doorbell, peer_id: int) -> None:
+    connection: PersistentConnection | None = None
     try:
         rings = -1
         while rings != bell.rings:
             rings = bell.rings
             while (item := await database.run(outgoing.claim, peer_id)) is not None:
-                posted = await _post_threads.run(_post, item.post)
+                connection = connection or PersistentConnection(tls())
+                posted = await _post_threads.run(_post, item.post, connection)
                 status = None if posted is None else posted.status
                 retry_after = None if posted is None else posted.retry_after
                 if not await database.run(outgoing.finish, item, status, retry_after=retry_after):
                     return
     finally:
         bell.delivering.discard(peer_id)
+        if connection is not None:
+            connection.close()
 
 
 async def _tell(bell: _Doorbell, chat_id: str, user_id: int, is_typing: bool) -> None:  # noqa: FBT001 the members of a sign
@@ -146,21 +151,18 @@ async def _tell(bell: _Doorbell, chat_id: str, user_id: int, is_typing: bool) ->
 
 
 async def _post_sign(bell: _Doorbell, post: SignedPost) -> None:
+    connection = PersistentConnection(tls())
     try:
-        await _sign_threads.run(_post, post)
+        await _sign_threads.run(_post, post, connection)
     finally:
         bell.unanswered_signs.discard(post.peer_id)
+        connection.close()
 
 
-def _post(post: SignedPost) -> guard.Posted | None:
+def _post(post: SignedPost, connection: PersistentConnection) -> Posted | None:
     """Post an envelope and return the answer; None if there is none."""
+    rules = replace(policy(is_peer=True), seconds=POST_SECONDS)
     try:
-        return guard.post(
-            post.url,
-            replace(policy(is_peer=True), seconds=POST_SECONDS),
-            body=post.raw,
-            headers=_HEADERS,
-            tls=tls(),
-        )
+        return connection.post(post.url, rules, body=post.raw, headers=_HEADERS)
     except Unreachable:
         return None
