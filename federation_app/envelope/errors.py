@@ -64,8 +64,9 @@ MEANINGS: Final[dict[EnvelopeCode, CodeMeaning]] = {
 class EnvelopeError(Exception):
     """The refusal of an envelope, a delta or a manifest.
 
-    `detail` is a word for programs, `retry_after` is in seconds (1 for 5.04 if not given), and
-    `expected` is the missing `delta_seq` (4.09).
+    `detail` is a word for programs, `retry_after` is in seconds (1 for 5.04 if not given),
+    `expected` is the missing `delta_seq` (4.09), and `response_ids` are the responses of which a
+    payment has to name one (4.09).
     """
 
     def __init__(
@@ -76,6 +77,7 @@ class EnvelopeError(Exception):
         detail: str = "",
         retry_after: int | None = None,
         expected: int | None = None,
+        response_ids: tuple[str, ...] = (),
     ) -> None:
         super().__init__(message)
         self.code = code
@@ -85,6 +87,7 @@ class EnvelopeError(Exception):
             retry_after = 1
         self.retry_after = retry_after
         self.expected = expected
+        self.response_ids = response_ids
 
     @property
     def meaning(self) -> CodeMeaning:
@@ -97,8 +100,9 @@ class EnvelopeError(Exception):
             "detail": self.detail,
             "retry_after": self.retry_after,
             "expected": self.expected,
+            "response_ids": self.response_ids,
         }
-        present = {name: value for name, value in members.items() if value not in {None, ""}}
+        present = {name: value for name, value in members.items() if value not in {None, "", ()}}
         return {"code": self.code.value, "message": self.message, **present}
 
 

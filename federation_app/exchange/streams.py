@@ -20,7 +20,7 @@ from federation_app.envelope.streams.deltas import DeltaType, StreamDelta, delta
 from federation_app.exchange.answers import AnswerDeltas, envelope_error
 from federation_app.exchange.turns import PeerTurn
 from federation_app.exchange.windowed import WindowedStream
-from federation_app.terms.chain_payments import first_due
+from federation_app.terms.chain_payments import due_of
 from sessions_app.process import registry as processes
 from uamp import RemoteProtocolError
 from uamp import events as ev
@@ -158,9 +158,10 @@ class DeltaStream(WindowedStream):
             yield delta_at(number, self.stream.stream_id, timezone.now(), type_, payload)
 
     async def _propose(self) -> bool:
-        """Propose the demand that `PeerTurn.pay` pays, once; return whether any is open."""
+        """Propose the oldest demand that can be paid, once; return whether any is open."""
         demands = await self._turn.demands()
-        if (demand := first_due(demands)) is not None:
+        if due := due_of(demands):
+            demand = due[0]
             terms = demand.response_id, demand.requirements
             if terms != self._proposed:
                 self._proposed = terms

@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING, Final
 from django.db import DatabaseError, InterfaceError
 
 import uamp
-from federation_app.terms.chain_payments import CREDITED, ON_CHAIN, first_due, not_due, taken
+from federation_app.terms.chain_payments import (
+    CREDITED,
+    ON_CHAIN,
+    due_of,
+    not_due,
+    several_due,
+    taken,
+)
 from sessions_app import database
 from sessions_app.billing.demands import demands_below, payable_demands
 from sessions_app.connection.defaults import Defaults
@@ -153,23 +160,27 @@ class PeerTurn:
     async def pay(self, submit: ev.PaymentSubmit) -> None:
         """Pay for the response, or for work that it delegated, which waits for it.
 
-        `submit` names the response whose demand was proposed, or none: then it pays the demand that
-        is proposed first. Raises RemoteProtocolError payment_not_due if that does not wait, and
-        payment_required for a payment that is refused, in which case it keeps waiting. A payment
-        on a chain that was settled first pays for another answer of its agent then.
+        `submit` names the response that waits; it may leave that out if only one does. Raises
+        EnvelopeError conflict if several do, RemoteProtocolError payment_not_due if it does not
+        wait, and payment_required for a payment that is refused, in which case it keeps waiting. A
+        payment on a chain that was settled first pays for another answer of its agent then.
         """
         connection, payment = self._connection, submit.payment
         await check_rate(connection, connection.principal, "payments", self.session_id)
         named = submit.response_id
-        demand = first_due(
-            demand for demand in await self.demands() if named in {None, demand.response_id}
-        )
-        if demand is None:
+        due = due_of(d for d in await self.demands() if named in {None, d.response_id})
+        if not due:
             raise not_due()
+        if len({demand.response_id for demand in due}) > 1:
+            raise several_due(due)
+        demand = due[0]
+        await self._pay_demand(payment, demand)
+
+    async def _pay_demand(self, payment: ev.Payment, demand: ev.PaymentRequired) -> None:
         if payment.scheme != ON_CHAIN:
             await self._submit(payment, demand.response_id)
             return
-        payment = await taken(payment, demand, peer=connection.principal.key)
+        payment = await taken(payment, demand, peer=self._connection.principal.key)
         try:
             await self._submit(payment, demand.response_id)
         except RemoteProtocolError as error:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from federation_app.envelope.errors import EnvelopeCode, EnvelopeError
 from payments_app import x402
 from payments_app.money import InvalidAmount, Money
 from sessions_app.transports import payment_threads
@@ -19,7 +20,7 @@ from uamp import ErrorCode, RemoteProtocolError
 from uamp import events as ev
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
 ON_CHAIN: Final = "exact"
 """The scheme of x402 and of the payment in a `confirm`."""
@@ -71,9 +72,23 @@ def not_due() -> RemoteProtocolError:
     )
 
 
-def first_due(demands: Iterable[ev.PaymentRequired]) -> ev.PaymentRequired | None:
-    """Return the first demand that can still be paid: the one to propose, and to pay."""
-    return next((demand for demand in demands if _is_due(demand)), None)
+def several_due(demands: Sequence[ev.PaymentRequired]) -> EnvelopeError:
+    """Return the refusal of a payment that names none of several responses that wait."""
+    waiting = ", ".join(
+        f"{demand.response_id} ({demand.requirements.amount} {demand.requirements.currency})"
+        for demand in demands
+    )
+    return EnvelopeError(
+        EnvelopeCode.CONFLICT,
+        f"Several payments are due: name one in response_id. {waiting}. Nothing was charged.",
+        detail="response_id",
+        response_ids=tuple(demand.response_id for demand in demands if demand.response_id),
+    )
+
+
+def due_of(demands: Iterable[ev.PaymentRequired]) -> list[ev.PaymentRequired]:
+    """Return the demands that can still be paid; the first of them is the one to propose."""
+    return [demand for demand in demands if _is_due(demand)]
 
 
 def _is_due(demand: ev.PaymentRequired) -> bool:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from federation_app.models import ReceivedEnvelope
 from payments_app.models import Receipt
 from sessions_app.models import PaymentRequest
 from tests.client import wait_until
@@ -64,7 +65,6 @@ def both_wait() -> bool:
     return PaymentRequest.objects.filter(status="waiting").count() == len(PRICES)
 
 
-@pytest.mark.parametrize("names", [False, True], ids=["the first", "by its response"])
 @pytest.mark.parametrize("way", ["token", "chain"])
 @pytest.mark.parametrize("order_of_work", [("cheap", "dear"), ("dear", "cheap")])
 def test_demands_are_proposed_and_paid_one_after_another(
@@ -74,8 +74,6 @@ def test_demands_are_proposed_and_paid_one_after_another(
     team: dict[str, Agent],
     order_of_work: tuple[str, str],
     way: str,
-    *,
-    names: bool,
 ) -> None:
     peer = add_peer()
     token = token_of(alice)
@@ -94,13 +92,48 @@ def test_demands_are_proposed_and_paid_one_after_another(
                 if way == "token"
                 else {"scheme": "exact", "proof": proof_of(PRICES[agent], agent)}
             )
-            named = {"response_id": needed["extra"]["response_id"]} if names else {}
-            records.send(confirm(peer, payment, **named))
+            records.send(confirm(peer, payment, response_id=needed["extra"]["response_id"]))
             wait_until(lambda: earned(team[proposed[-1]]) == usual(PRICES[proposed[-1]]))
         assert text_of(records.until("done", "error")) == "received: done"
     first = PaymentRequest.objects.order_by("id")[0].response.agent.name
     assert proposed[0] == first
     assert {*proposed} == {*PRICES}
+    assert clean()
+
+
+@pytest.mark.parametrize("way", ["token", "chain"])
+def test_a_payment_names_its_demand_if_several_are_due(
+    federated: ServerAddress, chain: Facilitator, alice: Person, team: dict[str, Agent], way: str
+) -> None:
+    """Any of them may be paid first, and the last one needs no name."""
+    peer = add_peer()
+    token = token_of(alice)
+
+    def paid(agent: str) -> dict[str, Any]:
+        if way == "token":
+            return {"scheme": "token", "token": token}
+        return {"scheme": "exact", "proof": proof_of(PRICES[agent], agent)}
+
+    with Records(federated.ws) as records:
+        records.send(peer.envelope(content=work_for("cheap", "dear"), to=[BOSS], stream_id="str-1"))
+        first = demand_of(records.receive(), BOSS)["extra"]["agent"]
+        wait_until(both_wait)
+        rows = list(PaymentRequest.objects.order_by("id").values_list("response_id", flat=True))
+        records.send(confirm(peer, paid(first)))
+        error = error_of(records.receive())
+        assert (error["code"], error["detail"]) == ("4.09", "response_id")
+        assert error["response_ids"] == rows
+        assert all(response_id in error["message"] for response_id in rows)
+        assert not ReceivedEnvelope.objects.filter(intent="confirm").exists()
+        assert not chain.asked
+        assert both_wait()
+        other = next(name for name in PRICES if name != first)
+        records.send(confirm(peer, paid(other), response_id=rows[1]))
+        wait_until(lambda: earned(team[other]) == usual(PRICES[other]))
+        assert earned(team[first]) == "0"
+        records.send(confirm(peer, paid(first)))
+        assert text_of(records.until("done", "error")) == "received: done"
+    wait_until(lambda: earned(team[first]) == usual(PRICES[first]))
     assert clean()
 
 
