@@ -59,6 +59,8 @@ _DELTA_BYTES: Final = 8 * 1024
 MESSAGE_BYTES: Final = 2 * ENVELOPE_BYTES
 STREAMS_KEPT: Final = 256
 """Streams of one socket whose deltas can be repeated; above this, ended ones are forgotten."""
+PAYMENTS_AT_ONCE: Final = 4
+"""Payments of one socket that are settled at the same time."""
 _sockets: Final[Counter[str]] = Counter()
 
 
@@ -123,7 +125,7 @@ class EnvelopeSocket:
         self._streams: dict[
             str, tuple[EnvelopeReceipt, WindowedStream | None, asyncio.Task[None]]
         ] = {}
-        self._paying: asyncio.Task[None] | None = None
+        self._payments: set[asyncio.Task[None]] = set()
         self._is_known = False
         self._refused = 0
         self._closed = False
@@ -149,8 +151,8 @@ class EnvelopeSocket:
 
     async def finish(self) -> None:
         """Wait until the streams have ended, for transports whose clients may keep reading."""
-        if self._paying is not None:
-            await asyncio.wait([self._paying])
+        if self._payments:
+            await asyncio.wait(self._payments)
         tasks = [task for _, _, task in self._streams.values()]
         if tasks:
             await asyncio.wait(tasks)
@@ -196,11 +198,13 @@ class EnvelopeSocket:
     async def _take_beside(self, record: bytes) -> None:
         """Take a payment, which may take long to settle, while further records are read.
 
-        One at a time: the next one waits for it, as do the records after that.
+        If PAYMENTS_AT_ONCE are under way, the next one waits, as do the records after it.
         """
-        if self._paying is not None:
-            await asyncio.wait([self._paying])
-        self._paying = self._process.spawn(self._pay(record), name="payment of a peer")
+        if len(self._payments) >= PAYMENTS_AT_ONCE:
+            await asyncio.wait(self._payments, return_when=asyncio.FIRST_COMPLETED)
+        paying = self._process.spawn(self._pay(record), name="payment of a peer")
+        self._payments.add(paying)
+        paying.add_done_callback(self._payments.discard)
 
     async def _pay(self, record: bytes) -> None:
         try:

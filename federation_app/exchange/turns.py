@@ -6,8 +6,10 @@ runs the answer.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from typing import TYPE_CHECKING, Final
+from weakref import WeakValueDictionary
 
 from django.db import DatabaseError, InterfaceError
 
@@ -41,6 +43,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 TRANSPORT: Final = "envelope"
+_payments: Final[WeakValueDictionary[str, asyncio.Lock]] = WeakValueDictionary()
+"""A lock for each response for which this process takes a payment."""
 _ENDS: Final = (ev.ResponseDone, ev.ResponseError, ev.ResponseCancelled)
 
 
@@ -174,7 +178,11 @@ class PeerTurn:
         if len({demand.response_id for demand in due}) > 1:
             raise several_due(due)
         demand = due[0]
-        await self._pay_demand(payment, demand)
+        # Of two payments at once, the second is refused before it is settled.
+        async with _payments.setdefault(demand.response_id or "", asyncio.Lock()):
+            if demand not in due_of(await self.demands()):
+                raise not_due()
+            await self._pay_demand(payment, demand)
 
     async def _pay_demand(self, payment: ev.Payment, demand: ev.PaymentRequired) -> None:
         if payment.scheme != ON_CHAIN:
