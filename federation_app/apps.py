@@ -44,6 +44,7 @@ class FederationAppConfig(AppConfig):
         owner_keys.overlapping(own_names.KEY_OWNER, own_names.OVERLAP)
         owner_keys.signing_with(capabilities.KEY_OWNER, EDDSA)
         retention.also_delete(forget_old)
+        retention.also_delete(capabilities.forget_expired)
         retention.also_delete(owner_keys.forget_private_halves)
         retention.also_delete(fetching.forget_unshown)
         deleted_chats.followed_by(outgoing.followed_chats)

@@ -136,9 +136,12 @@ class CapabilityToken(models.Model):
     revoked_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
-        """The admin lists tokens newest first."""
+        """The admin lists tokens newest first; the longest expired are deleted first."""
 
-        indexes: ClassVar = [models.Index(fields=["-created_at", "-id"], name="capability_listing")]
+        indexes: ClassVar = [
+            models.Index(fields=["-created_at", "-id"], name="capability_listing"),
+            models.Index(fields=["expires_at"], name="capability_expiry"),
+        ]
 
     def __str__(self) -> str:
         return self.id

@@ -37,6 +37,8 @@ KEY_OWNER: Final = "capabilities"
 MAX_HOURS: Final = 366 * 24
 DEFAULT_HOURS: Final = 24
 MAX_AGENTS: Final = 20
+KEPT_FOR: Final = timedelta(days=30)
+"""How long an expired token stays in the list, revoked or not."""
 TOKEN_CHARS: Final = 4096
 """A server of this kind stores a token of at most this length."""
 
@@ -86,6 +88,13 @@ def revoke(row: CapabilityToken) -> bool:
     """Stop accepting a token; return False if it was already revoked."""
     rows = CapabilityToken.objects.filter(pk=row.pk, revoked_at__isnull=True)
     return bool(rows.update(revoked_at=timezone.now()))
+
+
+def forget_expired(limit: int) -> int:
+    """Delete tokens that expired KEPT_FOR ago; return how many were deleted."""
+    rows = CapabilityToken.objects.filter(expires_at__lt=timezone.now() - KEPT_FOR)
+    expired = list(rows.order_by("expires_at").values_list("pk", flat=True)[:limit])
+    return CapabilityToken.objects.filter(pk__in=expired).delete()[0] if expired else 0
 
 
 def check(envelope: Envelope, *, receiver: str, peer: Peer) -> None:

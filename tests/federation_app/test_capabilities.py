@@ -25,6 +25,7 @@ from federation_app.envelope.names.tokens import signed_token
 from federation_app.envelope.signatures.keys import EDDSA, EnvelopeKey
 from federation_app.models import CapabilityToken, Peer, ReceivedEnvelope
 from federation_app.terms import capabilities
+from sessions_app.process import retention
 from signing_app import owner_keys
 from signing_app.models import PublishedKey
 from tests.federation_app.peer import ECHO, HOST, SERVER, ForeignPeer, Records, add_peer, text_of
@@ -79,6 +80,27 @@ def answer(records: Records, envelope: Any) -> tuple[str, str]:
     while deltas[-1]["type"] not in {"done", "error"}:
         deltas.append(records.receive())
     return text_of(deltas), ""
+
+
+def test_tokens_are_deleted_some_time_after_they_have_expired(settings: Any) -> None:
+    """A revoked token is deleted no earlier, so that operators can see that it was revoked."""
+    settings.UAMP_FEDERATION_HOST = HOST
+    peer = add_peer()
+    now = datetime.now(UTC)
+    for name, expired_days_ago in {"old": 31, "recent": 29, "valid": -1}.items():
+        for revoked_at in (None, now):
+            token_for(peer)
+            row = CapabilityToken.objects.latest("created_at")
+            CapabilityToken.objects.filter(pk=row.pk).update(
+                intents=[name],
+                expires_at=now - timedelta(days=expired_days_ago),
+                revoked_at=revoked_at,
+            )
+    assert retention.sweep(limit=1) == 1
+    assert retention.sweep(limit=10) == 1
+    assert retention.sweep(limit=10) == 0
+    rows = CapabilityToken.objects.order_by("created_at").values_list("intents", flat=True)
+    assert list(rows) == [["recent"]] * 2 + [["valid"]] * 2
 
 
 def test_a_question_with_an_issued_token_is_answered_where_one_is_demanded(
