@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import ipaddress
+from functools import partial
 from pathlib import Path
-from typing import ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import grpc
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
 from federation_app.envelope.limits import ENVELOPE_BYTES
+from federation_app.peers.renewed_certificates import RenewableCertificate
 from federation_app.rpc.agent_pb2_grpc import add_AgentServicer_to_server
 from federation_app.rpc.reflection import ReflectionService
 from federation_app.rpc.service import EnvelopeService
+
+if TYPE_CHECKING:
+    from federation_app.peers.renewed_certificates import PemPair
 
 SENT_BYTES: Final = 2 * ENVELOPE_BYTES
 """Larger than an envelope, because the delta `done` contains the signed answer."""
@@ -72,19 +77,31 @@ class EnvelopeServer:
         if not certificate and not key and not is_loopback and self.peers_certificate is not None:
             certificate, key = self.peers_certificate
         if certificate and key:
-            pair = (Path(key).read_bytes(), Path(certificate).read_bytes())
-            authorities = settings.UAMP_GRPC_CLIENT_CA
-            roots = Path(authorities).read_bytes() if authorities else None
-            credentials = grpc.ssl_server_credentials(
-                [pair], roots, require_client_auth=roots is not None
-            )
-            return self._server.add_secure_port(address, credentials)
+            return self._server.add_secure_port(address, _credentials(certificate, key))
         if not is_loopback:
             raise ImproperlyConfigured(
                 f"UAMP_GRPC_ADDRESS={address} needs UAMP_GRPC_CERTIFICATE and UAMP_GRPC_KEY:"
                 " envelopes are not sent without TLS."
             )
         return self._server.add_insecure_port(address)
+
+
+def _credentials(certificate: str, key: str) -> grpc.ServerCredentials:
+    """Return the TLS settings, which use a new certificate once it is in the files."""
+    authorities = settings.UAMP_GRPC_CLIENT_CA
+    roots = Path(authorities).read_bytes() if authorities else None
+    renewable = RenewableCertificate(certificate, key)
+
+    def configuration(pair: PemPair) -> grpc.ServerCertificateConfiguration:
+        return grpc.ssl_server_certificate_configuration([(pair.key, pair.chain)], roots)
+
+    # Its type leaves out that None keeps the current certificate.
+    fetch: Any = partial(renewable.renewed, configuration)
+    return grpc.dynamic_ssl_server_credentials(
+        configuration(renewable.pair()),
+        fetch,
+        require_client_authentication=roots is not None,
+    )
 
 
 def _is_loopback(address: str) -> bool:

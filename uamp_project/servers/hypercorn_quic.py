@@ -32,11 +32,13 @@ from aioquic.quic.packet import (
 )
 from aioquic.quic.packet_builder import QuicPacketBuilder
 from aioquic.quic.retry import QuicRetryTokenHandler
+from aioquic.tls import load_pem_private_key, load_pem_x509_certificates
 from django.conf import settings
 from hypercorn.asyncio.task_group import TaskGroup
 from hypercorn.asyncio.udp_server import UDPServer
 from hypercorn.utils import parse_socket_addr
 
+from federation_app.peers.renewed_certificates import RenewableCertificate
 from sessions_app.access import rates
 from uamp_project.servers import hypercorn_connections
 from uamp_project.servers.hypercorn_http3 import PlainFields
@@ -44,6 +46,8 @@ from uamp_project.servers.hypercorn_quic_connections import QuicServerConnection
 
 if TYPE_CHECKING:
     from aioquic.quic.packet import QuicHeader
+
+    from federation_app.peers.renewed_certificates import PemPair
 
     Address = tuple[Any, ...]
 
@@ -95,7 +99,8 @@ class QuicPort:
         self.connections: dict[bytes, QuicServerConnection] = {}
         self.unproven: Counter[str] = Counter()
         self.configuration = QuicConfiguration(alpn_protocols=H3_ALPN, is_client=False)
-        self.configuration.load_cert_chain(server.config.certfile, server.config.keyfile)
+        self._certificate = RenewableCertificate(server.config.certfile, server.config.keyfile)
+        self._use(self._certificate.pair())
         self._retry = QuicRetryTokenHandler()
         self._tasks: dict[QuicServerConnection, asyncio.Task[None]] = {}
 
@@ -170,6 +175,7 @@ class QuicPort:
         if retry_id is None and not (is_first and self.unproven.total() < UNPROVEN_MAX):
             self._send_retry(header, address, now)
             return None
+        self._certificate.renewed(self._use)
         quic = QuicConnection(
             configuration=self.configuration,
             original_destination_connection_id=original_id,
@@ -181,6 +187,13 @@ class QuicPort:
             connection.ids.add(connection_id)
         self._tasks[connection] = self.server.loop.create_task(connection.run())
         return connection
+
+    def _use(self, pair: PemPair) -> None:
+        """Use a certificate for the connections that begin from now on."""
+        chain, key = load_pem_x509_certificates(pair.chain), load_pem_private_key(pair.key)
+        configuration = self.configuration
+        configuration.certificate, configuration.certificate_chain = chain[0], chain[1:]
+        configuration.private_key = key
 
     def _has_room(self, address: str) -> bool:
         if self.server.context.terminated.is_set() or self.server.config.is_closing:

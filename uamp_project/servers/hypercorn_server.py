@@ -16,10 +16,13 @@ from hypercorn.asyncio import serve
 from hypercorn.config import Config
 from hypercorn.protocol.h2 import H2Protocol
 
+from federation_app.peers.renewed_certificates import RenewableCertificate
 from uamp_project.servers import hypercorn_connections, hypercorn_quic, hypercorn_sockets
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
+
+    from federation_app.peers.renewed_certificates import PemPair
 
 SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 _EVENT_BYTES: Final = 8 * 1024 * 1024
@@ -103,7 +106,29 @@ class StrictConfig(Config):
     is_closing = False
 
     def create_ssl_context(self) -> ssl.SSLContext | None:
-        """Return Hypercorn's TLS settings, with TLS 1.3 as the minimum."""
+        """Return TLS settings that use the certificate in the files, also after it is replaced.
+
+        OpenSSL keeps a certificate for each kind of key, so a new one has settings of its own.
+        """
+        context = self._strict_context()
+        if context is None or self.certfile is None or self.keyfile is None:
+            return context
+        renewable = RenewableCertificate(self.certfile, self.keyfile)
+        current: ssl.SSLContext | None = context
+
+        def renew(_pair: PemPair) -> ssl.SSLContext | None:
+            return self._strict_context()
+
+        def choose(connection: ssl.SSLObject, _name: str | None, _context: object) -> None:
+            nonlocal current
+            current = renewable.renewed(renew) or current
+            if current is not None:
+                connection.context = current
+
+        context.sni_callback = choose
+        return context
+
+    def _strict_context(self) -> ssl.SSLContext | None:
         context = super().create_ssl_context()
         if context is not None:
             context.minimum_version = ssl.TLSVersion.TLSv1_3
