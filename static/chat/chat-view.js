@@ -286,7 +286,7 @@ export class ChatView extends View {
   }
 
   async _readAgain() {
-    page.dispatch({ type: "opened", chatId: this.chatId });
+    page.dispatch({ type: "emptied" });
     await this._loadHistory();
   }
 

@@ -277,3 +277,16 @@ test("an answer that was stopped before its first word stays with its author aft
   const { agent, status, reason } = store.state.live.get("r1").response;
   assert.deepEqual([agent, status, reason], ["paid-echo", "cancelled", "bob"]);
 });
+
+test("a reply that is being written keeps its quote while the chat is loaded again", () => {
+  const store = opened();
+  const entry = message(1);
+  store.dispatch({ type: "page", entries: [entry], hasOlder: true, hasNewer: false });
+  store.dispatch({ type: "reply-to", entry });
+  store.dispatch({ type: "emptied" });
+  const { chatId, loaded, entries, hasOlder, replyTo } = store.state;
+  assert.deepEqual([chatId, loaded, entries, hasOlder], ["chat_1", false, [], false]);
+  assert.equal(replyTo, entry);
+  store.dispatch({ type: "opened", chatId: "chat_2" });
+  assert.equal(store.state.replyTo, null);
+});

@@ -15,12 +15,13 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.async_api import expect
 
+from tests.journeys.held_requests import WAIT_SECONDS, HeldRequest
 from tests.journeys.product import Product, browser, no_complaints, running_product, signed_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from playwright.async_api import Browser, Page, Route, WebSocket, WebSocketRoute
+    from playwright.async_api import Browser, Page, WebSocket, WebSocketRoute
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
@@ -45,29 +46,12 @@ SHIFTED: Final = """async () => {
   window.count(window.shifts.takeRecords());
   return window.shifted;
 }"""
-WAIT_SECONDS: Final = 60
 # A file of less fits into the packet of its headers.
 SMALL_BYTES: Final = 1000
 # What is written in the head of the chat comes with the chat. A good page stays below 0.1.
 MAX_LAYOUT_SHIFT: Final = 0.005
 # Modules, styles, words and icon; what REST is asked; the formulas with their fonts.
 MAX_REQUESTS: Final = 40
-
-
-class HeldRequest:
-    """Holds back the requests of an address until they are let go."""
-
-    def __init__(self) -> None:
-        self._gone = asyncio.Event()
-
-    async def take(self, route: Route) -> None:
-        """Hold a request back; a handler of Playwright's `route`."""
-        await asyncio.wait_for(self._gone.wait(), WAIT_SECONDS)
-        await route.continue_()
-
-    def let_go(self) -> None:
-        """Let all of them go, and those to come."""
-        self._gone.set()
 
 
 @pytest.fixture(scope="module")

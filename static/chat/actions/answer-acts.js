@@ -83,6 +83,7 @@ export class AnswerActs {
     const item = data.find((/** @type {{id: string, text: string}} */ one) => one.id === id);
     if (!item || page.state.chatId !== chatId) return;
     await api.send("DELETE", `/chats/${encodeURIComponent(chatId)}/queue/${id}`);
-    composer.write(item.text);
+    // The user may have begun to write while the server answered.
+    composer.putBack(item.text);
   }
 }

@@ -8,7 +8,7 @@ import { View } from "../view.js";
 import { html } from "../../vendor/lit/lit.js";
 import "../actions/quote.js";
 import { Attachments } from "./attachments.js";
-import { alsoInChat } from "./also-in-chat.js";
+import { alsoInChat, takeAlsoInChat } from "./also-in-chat.js";
 import { commandOf, outcomeOf } from "./commands.js";
 import { composerButton, sendButton, stopButton } from "./composer-button.js";
 import { takeDrops } from "./drops.js";
@@ -24,7 +24,6 @@ import { VoiceNote } from "./voice-note.js";
 import { gettext } from "../words.js";
 
 const NOTE_MS = 6_000;
-const SAVE_AFTER_MS = 400;
 
 /** @typedef {import("../store/chat.js").Chat} Chat */
 
@@ -49,7 +48,6 @@ export class ChatComposer extends View {
     this._value = "";
     this._note = "";
     this._noteTimer = 0;
-    this._saveTimer = 0;
     this._files = new Attachments(this, (text) => this.say(text));
     this._voice = new VoiceNote(
       this,
@@ -73,6 +71,7 @@ export class ChatComposer extends View {
 
   connectedCallback() {
     super.connectedCallback();
+    this._value = drafts.get(this._draft);
     store.addEventListener("change", this._onChats);
     takeDrops(this, this._view, (event) => this._take(event, event.dataTransfer?.files));
   }
@@ -92,9 +91,10 @@ export class ChatComposer extends View {
     return pageAt(this);
   }
 
-  /** The storage name of the draft written here. @param {Chat} chat */
-  _draftOf({ id }) {
-    return [id, this._page.state.thread].filter(Boolean).join(" ");
+  /** The storage name of the draft written here; known before the chat is loaded. */
+  get _draft() {
+    const { chatId, thread } = this._page.state;
+    return [this._chat?.id ?? chatId, thread].filter(Boolean).join(" ");
   }
 
   /** @returns {HTMLTextAreaElement} */
@@ -168,6 +168,11 @@ export class ChatComposer extends View {
       <div class="drop-hint" aria-hidden="true">${gettext("Drop files to attach them")}</div>`;
   }
 
+  /** Show the draft before anyone can write, so that it never replaces a text. */
+  firstUpdated() {
+    this._text.value = this._value;
+  }
+
   updated() {
     const text = this._text;
     text.style.height = "auto";
@@ -179,9 +184,6 @@ export class ChatComposer extends View {
     this._chat = chat;
     this._session = session;
     await this.updateComplete;
-    // Keep text written before the chat was loaded.
-    this._text.value ||= drafts.get(this._draftOf(chat));
-    this._value = this._text.value;
     if (this._isSentOnOpening) {
       this._isSentOnOpening = false;
       this.say("");
@@ -205,6 +207,13 @@ export class ChatComposer extends View {
       this._text.value = text;
       this._written();
     }
+    this._text.focus();
+  }
+
+  /** Return a text to the field, above whatever is written there. @param {string} text */
+  putBack(text) {
+    this._text.value = [text, this._text.value].filter(Boolean).join("\n");
+    this._written();
     this._text.focus();
   }
 
@@ -244,11 +253,6 @@ export class ChatComposer extends View {
   /** Whether nothing is written or attached. */
   get isEmpty() {
     return this._text.value === "" && this._files.isEmpty;
-  }
-
-  /** @returns {HTMLInputElement|null} */
-  get _alsoInChat() {
-    return this.querySelector(".also-in-chat input");
   }
 
   get _picker() {
@@ -300,11 +304,8 @@ export class ChatComposer extends View {
     }
     this._value = this._text.value;
     this._suggestions.update();
-    if (!this._chat) return;
-    drafts.set(this._draftOf(this._chat), this._value);
-    clearTimeout(this._saveTimer);
-    this._saveTimer = window.setTimeout(() => drafts.save(), SAVE_AFTER_MS);
-    if (settings.values.typing_notices) this._session.typing(this._value.trim() !== "");
+    drafts.write(this._draft, this._value);
+    if (settings.values.typing_notices) this._session?.typing(this._value.trim() !== "");
   }
 
   /** @param {KeyboardEvent} event */
@@ -363,10 +364,9 @@ export class ChatComposer extends View {
       attachments: this._files.take(),
       replyTo: replyTo?.id,
       thread,
-      alsoInChat: Boolean(this._alsoInChat?.checked),
+      alsoInChat: takeAlsoInChat(this),
       queue: this._isQueued,
     });
-    if (this._alsoInChat) this._alsoInChat.checked = false;
     if (replyTo) this._page.dispatch({ type: "reply-to", entry: null });
     this._clear();
     // Without its script, the list starts at its end.
@@ -384,7 +384,7 @@ export class ChatComposer extends View {
     this._text.value = "";
     this._value = "";
     this._suggestions.close();
-    if (this._chat) drafts.set(this._draftOf(this._chat), "");
+    drafts.set(this._draft, "");
     drafts.save();
     this._session.typing(false);
   }

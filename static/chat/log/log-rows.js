@@ -78,13 +78,15 @@ function changeTemplate({ text, more, source }) {
 }
 
 /**
- * Renders the end of the log, after the last message: approvals, payments, and unsent turns.
+ * Renders the end of the log, after the last message: the greeting of an empty chat, approvals,
+ * payments, and unsent turns.
  * @param {OpenChat} state
  * @param {<T extends {thread?: string}>(list: T[]) => T[]} here leaves out what another list shows
  * @param {(approval: Approval) => boolean} mayDecide
  */
 export const endTemplate = (state, here, mayDecide) =>
-  html` <div class="log-asks">
+  html` ${greetingTemplate(state)}
+    <div class="log-asks">
       ${repeat(
         here(state.approvals),
         ({ key }) => key,
@@ -123,10 +125,18 @@ export function topTemplate(state, want) {
       ${gettext("Load older messages")}
     </button>`;
   if (state.hasOlder || state.thread) return "";
-  if (state.entries.length)
-    return html`<p class="log-start">${gettext("Start of the conversation")}</p>`;
-  return welcome(state.chatId);
+  return state.entries.length
+    ? html`<p class="log-start">${gettext("Start of the conversation")}</p>`
+    : "";
 }
+
+/**
+ * The greeting of an empty chat. The log grows upwards, so lines that come late, such as that of a
+ * new member, stand above it: below, they would move its buttons away from under the pointer.
+ * @param {OpenChat} state
+ */
+const greetingTemplate = ({ loaded, thread, chatId, entries, turns, hasOlder }) =>
+  loaded && !thread && !hasOlder && !entries.length && !turns.length ? welcome(chatId) : nothing;
 
 /** @param {OpenChat} state @param {(end: "newer") => void} want */
 export function bottomTemplate({ loadingNewer }, want) {

@@ -270,8 +270,7 @@ export class ThreadPanel extends View {
   }
 
   async _onReset() {
-    const { _chatId: chatId, rootId } = this;
-    threadPage.dispatch({ type: "opened", chatId, thread: rootId });
+    threadPage.dispatch({ type: "emptied" });
     await this._goTo(() => this._load(""));
   }
 

@@ -2,6 +2,7 @@
 
 const KEPT = 40;
 const CHARS = 20_000;
+const SAVE_AFTER_MS = 400;
 
 export class Drafts {
   /**
@@ -13,6 +14,8 @@ export class Drafts {
     this._key = `uamp.drafts.${owner}`;
     /** Whether the user signed out, in this tab or another one. */
     this._isOver = false;
+    /** @type {ReturnType<typeof setTimeout>|undefined} */
+    this._timer = undefined;
     /** @type {Map<string, string>} by chat id, the one that was written last at the end */
     this._texts = new Map(JSON.parse(storage.getItem(this._key) || "[]"));
   }
@@ -26,6 +29,16 @@ export class Drafts {
   set(chatId, text) {
     this._texts.delete(chatId);
     if (text) this._texts.set(chatId, text);
+  }
+
+  /**
+   * Set a text that is being written, and save it at the next pause.
+   * @param {string} chatId @param {string} text
+   */
+  write(chatId, text) {
+    this.set(chatId, text);
+    clearTimeout(this._timer);
+    this._timer = setTimeout(() => this.save(), SAVE_AFTER_MS);
   }
 
   /** Save the texts; not with each keystroke, since that costs other tabs and the disk. */

@@ -202,6 +202,11 @@ function changeOf(event, text) {
 export const REDUCERS = {
   /** Another chat, or none, is open. */
   opened: (state, { chatId, thread }) => emptyChat(state.userId, chatId, thread, state.username),
+  /** The open chat is about to be loaded again; the user may be answering a message of it. */
+  emptied: ({ userId, chatId, thread, username, replyTo }) => ({
+    ...emptyChat(userId, chatId, thread, username),
+    replyTo,
+  }),
 
   ...WINDOW_REDUCERS,
 
