@@ -9,6 +9,7 @@ import ssl
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from http import HTTPStatus
 
 import httpcore
 
@@ -52,8 +53,10 @@ class PersistentConnection:
         )
 
     def post(self, url: str, policy: Policy, *, body: bytes, headers: Mapping[str, str]) -> Posted:
-        """Post a body as `guard.post` does, without reading the answer; raises Unreachable.
+        """Post a body as `guard.post` does; raises Unreachable.
 
+        The body of the answer is returned only for an error status, and only if it is complete and
+        has at most `policy.max_bytes`.
         If the server has closed the connection since the last post, the body is sent again on a new
         one: it may arrive twice.
         """
@@ -79,28 +82,34 @@ class PersistentConnection:
         was_open = bool(self._pool.connections)
         try:
             try:
-                return self._send(target, body, lines)
+                return self._send(target, policy, body, lines)
             except (httpcore.NetworkError, httpcore.RemoteProtocolError):
                 if not was_open:
                     raise
             self.close()
-            return self._send(target, body, lines)
+            return self._send(target, policy, body, lines)
         except HTTP_ERRORS as error:
             raise Unreachable(f"{target.place}: {type(error).__name__} {error}") from error
 
-    def _send(self, target: Target, body: bytes, headers: Sequence[tuple[str, str]]) -> Posted:
+    def _send(
+        self, target: Target, policy: Policy, body: bytes, headers: Sequence[tuple[str, str]]
+    ) -> Posted:
         with self._pool.stream(
             "POST", url_of(target), headers=list(headers), content=body
         ) as response:
             posted = posted_in(response)
             self._deadline.set(min(ANSWER_SECONDS, self._deadline.left()))
-            received = 0
+            data = bytearray()
+            is_whole = False
             with suppress(*HTTP_ERRORS, Unreachable):
                 for chunk in response.iter_stream():
-                    received += len(chunk)
-                    if received > ANSWER_BYTES:
+                    data += chunk
+                    if len(data) > ANSWER_BYTES:
                         break
-        return posted
+                else:
+                    is_whole = len(data) <= policy.max_bytes
+        is_refusal = posted.status >= HTTPStatus.BAD_REQUEST
+        return posted._replace(data=bytes(data)) if is_refusal and is_whole else posted
 
     def _addresses(self) -> Sequence[str]:
         """Look up and check the addresses for a new connection; raises Unreachable."""

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 SECONDS: Final = 2.0
 """How often a process looks for what is to be posted."""
 POST_SECONDS: Final = 10.0
+REFUSAL_BYTES: Final = 16 * 1024
+"""The cause in a larger refusal is not read."""
 AT_ONCE: Final = 8
 """How many peers a process posts to at a time; the others wait for the next round."""
 SIGNS_AT_ONCE: Final = 4
@@ -128,9 +130,7 @@ async def _deliver_to(bell: _Doorbell, peer_id: int) -> None:
             while (item := await database.run(outgoing.claim, peer_id)) is not None:
                 connection = connection or PersistentConnection(tls())
                 posted = await _post_threads.run(_post, item.post, connection)
-                status = None if posted is None else posted.status
-                retry_after = None if posted is None else posted.retry_after
-                if not await database.run(outgoing.finish, item, status, retry_after=retry_after):
+                if not await database.run(outgoing.finish, item, posted):
                     return
     finally:
         bell.delivering.discard(peer_id)
@@ -161,7 +161,7 @@ async def _post_sign(bell: _Doorbell, post: SignedPost) -> None:
 
 def _post(post: SignedPost, connection: PersistentConnection) -> Posted | None:
     """Post an envelope and return the answer; None if there is none."""
-    rules = replace(policy(is_peer=True), seconds=POST_SECONDS)
+    rules = replace(policy(is_peer=True), seconds=POST_SECONDS, max_bytes=REFUSAL_BYTES)
     try:
         return connection.post(post.url, rules, body=post.raw, headers=_HEADERS)
     except Unreachable:

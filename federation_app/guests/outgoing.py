@@ -28,7 +28,7 @@ from chat_app.members.membership import last_leaving, people_of
 from federation_app.envelope.members.reading import Intent
 from federation_app.guests import accounts, entries
 from federation_app.guests.contents import MAX_MEMBERS
-from federation_app.guests.posts import SignedPost, note_too_large, sign
+from federation_app.guests.posts import note_too_large, refusal_in, sign
 from federation_app.guests.shared_files import TURN, describe
 from federation_app.models import (
     ChatFollower,
@@ -50,7 +50,9 @@ if TYPE_CHECKING:
     from django.contrib.auth.models import User
     from django.db.models import QuerySet
 
+    from agents_app.outbound.guard import Posted
     from chat_app.log.history import LoggedEvent
+    from federation_app.guests.posts import PostRefusal, SignedPost
 
 logger = logging.getLogger(__name__)
 
@@ -66,7 +68,6 @@ _DONE: Final = range(200, 300)
 _FINAL: Final = frozenset({400, 402, 403, 404, 409, 413, 415})
 # Refusals that end a chat for a peer: it, or its people, are not in the chat any more.
 _GONE: Final = frozenset({403, 404})
-_CODES: Final = {402: "payment_required", 404: "chat_not_found"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,7 +77,7 @@ class OutgoingEnvelope:
     post: SignedPost
     claimed_until: datetime
     done: Callable[[], object]
-    refused: Callable[[int], object]
+    refused: Callable[[PostRefusal], object]
     # Statuses after which a retry may succeed, besides those of a busy or absent peer.
     passing: frozenset[int] = frozenset()
     # Holds its chat until a time; None for an item without files.
@@ -88,7 +89,7 @@ class _UnknownContent:
     intent: Intent
     members: dict[str, Any]
     done: Callable[[], object]
-    refused: Callable[[int], object]
+    refused: Callable[[PostRefusal], object]
     passing: frozenset[int] = frozenset()
     hold: Callable[[datetime], object] | None = None
 
@@ -135,18 +136,19 @@ def claim(peer_id: int) -> OutgoingEnvelope | None:
     )
 
 
-def finish(item: OutgoingEnvelope, status: int | None, *, retry_after: int | None = None) -> bool:
+def finish(item: OutgoingEnvelope, posted: Posted | None) -> bool:
     """Record how a peer has answered an item; return whether the next one may be posted.
 
-    `retry_after` is the number of seconds that the peer asked to wait.
+    None stands for a peer that has not answered.
     """
+    status, retry_after = (None, None) if posted is None else (posted.status, posted.retry_after)
     now = timezone.now()
     mine = Peer.objects.filter(pk=item.post.peer_id, deliver_at=item.claimed_until)
-    if status in _DONE or status in _FINAL - item.passing:
+    if posted is not None and (status in _DONE or status in _FINAL - item.passing):
         if status in _DONE:
             item.done()
         elif status != HTTPStatus.REQUEST_ENTITY_TOO_LARGE or not note_too_large(item.post):
-            item.refused(int(status or 0))
+            item.refused(refusal_in(posted))
         mine.update(deliver_at=now, failures=0)
         return True
     if item.hold is not None and status == HTTPStatus.SERVICE_UNAVAILABLE:
@@ -217,7 +219,7 @@ def _invitations(peer: Peer) -> Iterator[_UnknownContent]:
     for row in GuestInvitation.objects.filter(peer=peer, is_sent=False).order_by("pk")[:1]:
         rows = GuestInvitation.objects.filter(pk=row.pk, state=row.state)
         members: dict[str, Any] = {"invitation": row.invitation_id}
-        refused: Callable[[int], object] = partial(_refuse, rows, InvitationState.WITHDRAWN)
+        refused: Callable[[PostRefusal], object] = partial(_refuse, rows, InvitationState.WITHDRAWN)
         (user,) = accounts.remote_people(peer, [row.user])
         if row.state == InvitationState.OPEN:
             intent = Intent.PROPOSE
@@ -234,7 +236,7 @@ def _invitations(peer: Peer) -> Iterator[_UnknownContent]:
         )
 
 
-def _refuse(rows: Any, state: str, _status: int) -> None:
+def _refuse(rows: Any, state: str, _refusal: PostRefusal) -> None:
     rows.update(state=state, is_sent=True)
 
 
@@ -244,7 +246,7 @@ def _continuation(mirror: ChatMirror) -> _UnknownContent:
         intent=Intent.SUBSCRIBE,
         members={"chat": mirror.home_chat_id, "after": mirror.applied_seq},
         done=done,
-        refused=lambda _status: done(),
+        refused=lambda _refusal: done(),
     )
 
 
@@ -255,12 +257,9 @@ def _turn(peer: Peer, mirror: ChatMirror, turn: Any) -> _UnknownContent:
     replies = [item["reply_to"] for item in turn.inputs if item.get("reply_to")]
     (by,) = accounts.remote_people(peer, [turn.user])
 
-    def refused(status: int) -> None:
-        queue.refuse_elsewhere(
-            turn,
-            _CODES.get(status, "forbidden"),
-            f"{accounts.host_of(peer)} refused this message.",
-        )
+    def refused(refusal: PostRefusal) -> None:
+        reason = f"{accounts.host_of(peer)} refused this message."
+        queue.refuse_elsewhere(turn, refusal.code, reason)
 
     return _UnknownContent(
         intent=Intent.INFORM,
@@ -297,16 +296,16 @@ def _own_acts(peer: Peer, mirror: ChatMirror) -> Iterator[_UnknownContent]:
         mirror.sent_seq = logged[-1].seq
 
 
-def _refused_act(move_on: Callable[[], object], status: int) -> None:
-    logger.warning("the home of a chat refused an act of a guest with %s", status)
+def _refused_act(move_on: Callable[[], object], refusal: PostRefusal) -> None:
+    logger.warning("the home of a chat refused an act of a guest with %s", refusal.status)
     move_on()
 
 
 def _refused_own_act(
-    chat_id: str, entry: LoggedEvent, move_on: Callable[[], object], status: int
+    chat_id: str, entry: LoggedEvent, move_on: Callable[[], object], refusal: PostRefusal
 ) -> None:
     chats.take_back(chat_id, entry)
-    _refused_act(move_on, status)
+    _refused_act(move_on, refusal)
 
 
 def _sent_act(mirror_pk: int, seq: int) -> None:
@@ -378,14 +377,14 @@ def _entry(
         if follower.held_until is not None:
             registry.clear_refused_entry(peer.pk)
 
-    def refused(status: int) -> None:
-        logger.warning("%s refused an entry of a chat with %s", peer.did, status)
-        if status in _GONE:
+    def refused(refusal: PostRefusal) -> None:
+        logger.warning("%s refused an entry of a chat with %s", peer.did, refusal.status)
+        if refusal.status in _GONE:
             rows.delete()
             registry.clear_refused_entry(peer.pk)
         else:
             rows.update(held_until=timezone.now() + timedelta(seconds=MAX_RETRY_AFTER))
-            registry.note_refused_entry(peer.pk, status)
+            registry.note_refused_entry(peer.pk, refusal.status)
 
     return _UnknownContent(
         intent=Intent.NOTIFY,

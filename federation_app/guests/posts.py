@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from http import HTTPStatus
 from math import inf
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
 from django.utils import timezone
 
 from federation_app import own_names
-from federation_app.envelope.limits import ENVELOPE_BYTES
+from federation_app.envelope.errors import EnvelopeError
+from federation_app.envelope.limits import ENVELOPE_BYTES, load
 from federation_app.envelope.members.writing import new_envelope
+from federation_app.envelope.refusals import cause_of, missing
 from federation_app.guests import accounts
 from federation_app.guests.contents import GUESTS_TYPE
 from federation_app.message_notes import shorten
 from federation_app.peers.quotas import KIB
+from uamp import ErrorCode
 
 if TYPE_CHECKING:
+    from agents_app.outbound.guard import Posted
     from federation_app.envelope.members.reading import Intent
     from federation_app.models import Peer
 
@@ -36,6 +41,23 @@ class SignedPost:
     url: str
     raw: bytes
     has_text: bool
+
+
+class PostRefusal(NamedTuple):
+    """A refusal of an envelope for good: its HTTP status, and its meaning for a person here."""
+
+    status: int
+    code: ErrorCode
+
+
+def refusal_in(posted: Posted) -> PostRefusal:
+    """Return the refusal in a peer's answer. Only a 404 is asked for its cause."""
+    code = ErrorCode.FORBIDDEN
+    if posted.status == HTTPStatus.PAYMENT_REQUIRED:
+        code = ErrorCode.PAYMENT_REQUIRED
+    elif posted.status == HTTPStatus.NOT_FOUND:
+        code = missing(_cause_in(posted.data)) or ErrorCode.REQUEST_REFUSED
+    return PostRefusal(posted.status, code)
 
 
 def sign(peer: Peer, intent: Intent, members: dict[str, Any]) -> SignedPost:
@@ -79,6 +101,15 @@ def _signed(peer: Peer, intent: Intent, members: dict[str, Any]) -> bytes:
         type_=GUESTS_TYPE,
     )
     return msgspec.json.encode(value)
+
+
+def _cause_in(data: bytes) -> str:
+    """Return the cause in the problem document of a refusal; "" if there is none."""
+    try:
+        problem = load(data)
+    except EnvelopeError:
+        return ""
+    return cause_of(problem) if isinstance(problem, dict) else ""
 
 
 def _largest(peer: Peer) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from federation_app.envelope.errors import EnvelopeCode, EnvelopeError, malformed
+from federation_app.envelope.refusals import cause_of, missing
 from federation_app.envelope.streams.deltas import PAYMENT_STAGE, DeltaType
 from federation_app.envelope.streams.windows import ReceiveWindow
 from uamp import ErrorCode, RemoteProtocolError
@@ -20,7 +21,6 @@ _CODES: Final = {
     EnvelopeCode.UNAUTHENTICATED: ErrorCode.UNAUTHORIZED,
     EnvelopeCode.PAYMENT_REQUIRED: ErrorCode.PAYMENT_REQUIRED,
     EnvelopeCode.UNAUTHORIZED: ErrorCode.FORBIDDEN,
-    EnvelopeCode.NOT_FOUND: ErrorCode.AGENT_NOT_FOUND,
     EnvelopeCode.TOO_LARGE: ErrorCode.CONTEXT_LENGTH_EXCEEDED,
     EnvelopeCode.UNSUPPORTED: ErrorCode.REQUEST_REFUSED,
     EnvelopeCode.RATE_LIMITED: ErrorCode.RATE_LIMITED,
@@ -50,13 +50,19 @@ def refusal_of(payload: object) -> PeerRefusal:
     wait = facts.get("retry_after")
     is_wait = isinstance(wait, int) and not isinstance(wait, bool) and wait >= 0
     message = _word(facts.get("message")) or code.value
-    return PeerRefusal(EnvelopeError(code, message, retry_after=wait if is_wait else None))
+    error = EnvelopeError(
+        code, message, detail=cause_of(facts), retry_after=wait if is_wait else None
+    )
+    return PeerRefusal(error)
 
 
 def uamp_error(error: EnvelopeError) -> RemoteProtocolError:
     """Convert an envelope error to UAMP's codes."""
     details = None if error.retry_after is None else {"retry_after": error.retry_after}
     code = _CODES.get(error.code, ErrorCode.PROVIDER_ERROR)
+    if error.code is EnvelopeCode.NOT_FOUND:
+        # A question names only its agent, so a refusal without a cause is about that.
+        code = missing(error.detail or "agent") or code
     return RemoteProtocolError(code, f"{error.code.value}: {error.message}", details=details)
 
 

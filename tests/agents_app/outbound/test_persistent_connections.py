@@ -22,6 +22,15 @@ def hang_up(request: BaseHTTPRequestHandler) -> None:
     request.close_connection = True
 
 
+def cut_off(request: BaseHTTPRequestHandler) -> None:
+    """Answer with less of a body than was announced."""
+    request.send_response(404)
+    request.send_header("Content-Length", "9")
+    request.end_headers()
+    request.wfile.write(b"half")
+    request.close_connection = True
+
+
 @pytest.fixture
 def server() -> Iterator[KeepAliveServer]:
     """Run the server."""
@@ -172,3 +181,21 @@ def test_the_certificate_is_checked(tmp_path: Path) -> None:
         assert trusted.post(url, policy, body=b"{}", headers={}) == Posted(200)
         trusted.close()
     wait_until(lambda: len(web.asked) == 1)
+
+
+def test_a_refusal_has_its_body_if_that_is_whole_and_small(
+    server: KeepAliveServer, connection: PersistentConnection
+) -> None:
+    policy = Policy(
+        allowed=frozenset({server.origin.removeprefix("http://")}), seconds=60, max_bytes=5
+    )
+    cases = [
+        (answer_with(409, b"three"), Posted(409, data=b"three")),
+        (answer_with(409, b"eleven"), Posted(409)),
+        (answer_with(202, b"three"), Posted(202)),
+        (cut_off, Posted(404)),
+    ]
+    for answer, expected in cases:
+        server.answer = answer
+        posted = connection.post(f"{server.origin}/x", policy, body=b"", headers={})
+        assert posted == expected
