@@ -15,7 +15,7 @@ from agents_app.models import Agent, AgentKind, ModelProvider, RemoteProtocol
 from agents_app.models.agents import AgentReplyTrigger, StrategyName
 from agents_app.outbound.rules import Unreachable
 from agents_app.providers.clients import is_key_name
-from agents_app.providers.options import problem_of, unknown_options
+from agents_app.providers.options import problem_of_new, unknown_options
 from agents_app.providers.readiness import problem_of_address
 from agents_app.providers.scripts import SCRIPTS
 from agents_app.remote.discovery import discover, facts_of
@@ -186,7 +186,7 @@ def _problems(agent: Agent, key: str | None, delegates: Collection[str]) -> dict
 def _problems_of_options(agent: Agent) -> dict[str, str]:
     if unknown := unknown_options(agent.kind, agent.options):
         return {"options": f"Unknown options: {', '.join(unknown)}."}
-    problem = problem_of(agent.kind, agent.options)
+    problem = problem_of_new(agent.kind, agent.options)
     return {} if problem is None else {"options": problem}
 
 
@@ -201,7 +201,7 @@ def _problems_of_model(agent: Agent) -> dict[str, str]:
     elif unknown := unknown_options(provider, options):
         problems["options"] = f"Unknown options: {', '.join(unknown)}."
     else:
-        problems["options"] = problem_of(provider, options)
+        problems["options"] = problem_of_new(provider, options)
     if agent.is_enabled and provider != ModelProvider.SCRIPTED and not problems.get("options"):
         problems["options"] = problem_of_address(provider, options)
     if provider != ModelProvider.SCRIPTED and not agent.model:

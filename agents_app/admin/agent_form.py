@@ -17,7 +17,7 @@ from agents_app.mcp.listing import all_of, listed_tools
 from agents_app.models import Agent, AgentKind, ModelProvider
 from agents_app.outbound.keys import KEY_CHARS
 from agents_app.providers.clients import is_key_name
-from agents_app.providers.options import problem_of, unknown_options
+from agents_app.providers.options import problem_of_new, unknown_options
 from agents_app.providers.readiness import problem_of_address
 from agents_app.providers.scripts import SCRIPTS
 from agents_app.remote.rules import (
@@ -288,7 +288,7 @@ class AgentForm(_AgentForm):
         options = values.get("options") or {}
         if unknown := unknown_options(AgentKind.CONNECTED, options):
             self.add_error("options", f"Unknown options: {', '.join(unknown)}.")
-        elif (problem := problem_of(AgentKind.CONNECTED, options)) is not None:
+        elif (problem := problem_of_new(AgentKind.CONNECTED, options)) is not None:
             self.add_error("options", problem)
         if values.get("owner") is None:
             self.add_error("owner", "A connected agent needs an owner, whose daemon registers it.")
@@ -327,7 +327,7 @@ class AgentForm(_AgentForm):
         options, provider = values.get("options"), values.get("provider")
         if isinstance(options, dict) and provider is not None:
             script = options.get("script", values.get("name"))
-            problem = problem_of(provider, options)
+            problem = problem_of_new(provider, options)
             if unknown := unknown_options(provider, options):
                 self.add_error("options", f"Unknown options: {', '.join(unknown)}.")
             if problem is not None:

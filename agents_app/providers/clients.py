@@ -24,6 +24,7 @@ from agents_app.providers.addresses import (
     target_of,
 )
 from agents_app.providers.options import problem_of
+from agents_app.providers.row_params import row_params
 from agents_app.providers.scripts import SCRIPTS
 from agents_app.providers.vendor_extensions import fitted_thinking, vendor_options
 from agents_app.selectors import AgentSpec
@@ -103,7 +104,7 @@ def vendor_params(spec: AgentSpec, overrides: Any) -> dict[str, Any]:
     `runtime.tool_choice` adds them to requests with tools. The token limit never exceeds that of
     the agent.
     """
-    params = dict(spec.options.get("params", {}))
+    params = row_params(spec.provider, spec.options)
     requested = vendor_options(spec.provider, overrides.get("extensions") or {})
     requested.pop("model", None)
     requested |= _generation_params(spec, overrides)
@@ -194,16 +195,18 @@ def _limit_tokens(spec: AgentSpec, params: dict[str, Any], limits: dict[str, Any
 def with_token_limit(params: Mapping[str, Any], tokens: int) -> dict[str, Any]:
     """Return parameters with every token limit capped at `tokens`.
 
-    A model that thinks needs at least one token more than its thinking budget.
+    A model that thinks needs at least one token more than its thinking budget. Members that only
+    look like a limit, as in the parameters of a remote agent, stay as they are.
     """
     thinking = params.get("thinking")
-    thought = thinking.get("budget_tokens", 0) if isinstance(thinking, dict) else 0
+    budget = thinking.get("budget_tokens") if isinstance(thinking, dict) else None
+    thought = budget if isinstance(budget, int | float) else 0
     bounded = dict(params)
     for name in ("max_tokens", "max_completion_tokens"):
-        if name in bounded:
+        if isinstance(bounded.get(name), int | float):
             bounded[name] = min(bounded[name], max(tokens, thought + 1))
-    config = bounded.get("generationConfig", {})
-    if "maxOutputTokens" in config:
+    config = bounded.get("generationConfig")
+    if isinstance(config, dict) and isinstance(config.get("maxOutputTokens"), int | float):
         limit = min(config["maxOutputTokens"], tokens)
         bounded["generationConfig"] = {**config, "maxOutputTokens": limit}
     return bounded

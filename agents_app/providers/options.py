@@ -10,22 +10,13 @@ from typing import Annotated, Any
 import httpx
 import msgspec
 
+from agents_app.providers.row_params import null_in_params, problem_of_params
+
 VOICE = r"^[A-Za-z0-9_-]{1,64}\Z"
 """The pattern of a vendor's voice name."""
 _AMOUNT = r"^[0-9]{1,9}(?:\.[0-9]{1,9})?\Z"
 _HEARING = frozenset({"google", "openai_realtime"})
 _Positive = Annotated[int, msgspec.Meta(ge=1, le=10_000_000)]
-
-
-class _GenerationConfig(msgspec.Struct):
-    maxOutputTokens: _Positive | None = None  # noqa: N815 the vendor's own name
-
-
-class _Params(msgspec.Struct):
-    # The vendor's other parameters are passed through unchanged.
-    max_tokens: _Positive | None = None
-    max_completion_tokens: _Positive | None = None
-    generationConfig: _GenerationConfig | None = None  # noqa: N815 as above
 
 
 class _ProviderOptions(msgspec.Struct):
@@ -46,7 +37,8 @@ class _OfModel(_ProviderOptions):
     api_version: str | None = None
     models: list[str] = []
     timeout: Annotated[float, msgspec.Meta(gt=0, le=3600)] | None = None
-    params: _Params = msgspec.field(default_factory=_Params)
+    # Checked by `row_params`.
+    params: dict[str, Any] = {}
     # Whether the model of an OpenAI-compatible server accepts audio; most do not.
     audio: bool = False
 
@@ -60,7 +52,7 @@ class _Realtime(_OfModel):
 
 class _RemoteOptions(_ProviderOptions):
     timeout: Annotated[float, msgspec.Meta(gt=0, le=3600)] | None = None
-    params: _Params = msgspec.field(default_factory=_Params)
+    params: dict[str, Any] = {}
     # Whether a remote agent over Chat Completions accepts audio.
     audio: bool = False
     # False for a remote A2A agent that answers at once instead of streaming.
@@ -109,16 +101,34 @@ def takes_calls(provider: str, options: Mapping[str, Any]) -> bool:
 def problem_of(provider: str, options: Mapping[str, Any]) -> str | None:
     """Return the fault in a provider's options, for operators, or None.
 
-    Unknown options have no effect here: see `unknown_options`.
+    Unknown options have no effect here: see `unknown_options`. For the options of a remote agent,
+    `provider` is "remote_" and its protocol.
     """
     try:
         read = msgspec.convert(options, _kind(provider))
     except msgspec.ValidationError as error:
         return f"{error}."
+    if isinstance(read, _OfModel | _RemoteOptions):
+        problem = problem_of_params(provider, read.params)
+        if problem is not None:
+            return f"{problem}."
     base_url = read.base_url if isinstance(read, _OfModel) else None
     if base_url is not None and not _is_address(base_url):
         return f'{base_url[:200]!r} is not an address. Write it as "http://127.0.0.1:11434/v1".'
     return None
+
+
+def problem_of_new(provider: str, options: Mapping[str, Any]) -> str | None:
+    """Return what is wrong with options that are about to be saved, or None.
+
+    Rows that were saved earlier may have nulls among their `params`, which are left out.
+    """
+    problem = problem_of(provider, options)
+    if problem is None and "params" in option_names(provider):
+        path = null_in_params(provider, options.get("params", {}))
+        if path is not None:
+            problem = f"`params.{path}` is null. Leave it out for the default."
+    return problem
 
 
 def option_names(provider: str) -> tuple[str, ...]:
@@ -134,7 +144,7 @@ def unknown_options(provider: str, options: Mapping[str, Any]) -> list[str]:
 def _kind(provider: str) -> type[_Scripted | _OfModel | _RemoteOptions | _ConnectedOptions]:
     if provider == "scripted":
         return _Scripted
-    if provider == "remote":
+    if provider.partition("_")[0] == "remote":
         return _RemoteOptions
     if provider == "connected":
         return _ConnectedOptions

@@ -16,6 +16,7 @@ from django.conf import settings
 from agents_app.models.agents import ENVELOPES
 from agents_app.outbound.keys import Undecipherable, key_for
 from agents_app.outbound.rules import Unreachable
+from agents_app.providers.options import problem_of
 from agents_app.remote.addresses import target_of
 from agents_app.remote.onward import OnwardPayments
 from agents_app.remote.protocols.a2a import A2a03Server, A2aServer
@@ -27,6 +28,7 @@ from agents_app.remote.protocols.responses import ResponsesServer
 from agents_app.remote.protocols.server import Called, RemoteServer, SideEvents
 from agents_app.remote.protocols.uamp_socket import UampSocketModel
 from agents_app.remote.protocols.uamp_stream import UampStreamServer
+from agents_app.remote.rules import OPTIONS
 from agents_app.remote.tasks import Ids, TaskHandle, TaskRecorder, TrackedTask
 from agents_app.selectors import AgentSpec
 from uamp.events import Event
@@ -69,9 +71,13 @@ def remote_model(
 
     `servers` is the number of servers that passed the request on before this one. `recorder` stores
     where an answer is in progress, and `handle` is what another process stored. Raises UPPError
-    INVALID_REQUEST if the row has no permitted address, AUTHENTICATION_FAILED if its key can no
-    longer be decrypted, PROVIDER_ERROR if the request has passed too many servers.
+    INVALID_REQUEST if the row has invalid options or no permitted address, AUTHENTICATION_FAILED if
+    its key can no longer be decrypted, PROVIDER_ERROR if the request has passed too many servers.
     """
+    problem = problem_of(f"{OPTIONS}_{spec.protocol}", spec.options)
+    if problem is not None:
+        message = f"its options are wrong: {problem.rstrip('.')}"
+        raise _refused(spec, message, ErrorCode.INVALID_REQUEST)
     side_events = SideEvents()
     called = called_of(
         spec, response_id=response_id, servers=servers, recorder=recorder, handle=handle

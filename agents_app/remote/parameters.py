@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
+from agents_app.providers.row_params import row_params
 from agents_app.selectors import AgentSpec
 from uamp.types.generation import GenerationOptions
 
@@ -42,7 +43,7 @@ def params_of(spec: AgentSpec, overrides: Mapping[str, Any]) -> dict[str, Any]:
     The token limit never exceeds that of the agent.
     """
     option_names = _KNOWN.get(spec.protocol, frozenset())
-    params = {**spec.options.get("params", {})}
+    params = row_params(spec.provider, spec.options)
     params |= {n: v for n, v in overrides.items() if n in option_names and v is not None}
     if spec.max_output_tokens is not None and "max_tokens" in option_names:
         limits = (params.get("max_tokens"), spec.max_output_tokens)

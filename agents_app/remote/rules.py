@@ -8,7 +8,7 @@ from agents_app.models.agents import ENVELOPES
 from agents_app.outbound.keys import KEY_CHARS, Undecipherable, encrypted_key, key_for
 from agents_app.outbound.rules import Unreachable
 from agents_app.providers.clients import model_place
-from agents_app.providers.options import problem_of, unknown_options
+from agents_app.providers.options import problem_of_new, unknown_options
 from agents_app.remote.addresses import target_of
 
 OPTIONS = "remote"
@@ -44,7 +44,7 @@ def problems_of(values: Mapping[str, Any]) -> dict[str, str]:
     if unknown := unknown_options(OPTIONS, options):
         problems["options"] = f"Unknown options: {', '.join(unknown)}."
     else:
-        problems["options"] = problem_of(OPTIONS, options)
+        problems["options"] = problem_of_new(f"{OPTIONS}_{protocol}", options)
     if values.get("strategy") not in {None, "loop"}:
         problems["strategy"] = "A remote agent has its own strategy: choose loop."
     if protocol in _WITHOUT_TOOLS:

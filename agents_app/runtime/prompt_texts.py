@@ -11,6 +11,7 @@ import msgspec
 
 from agents_app.checkpoints import ResponseCheckpoint
 from agents_app.conversation.state_changes import SET_STATE, described
+from agents_app.providers.row_params import row_params
 from agents_app.runtime.offered_tools import tool_definitions
 from agents_app.runtime.run_request import RunRequest
 from agents_app.runtime.structured import PROBLEM_CHARS, repeat_prompt, schema_of_form
@@ -29,7 +30,7 @@ REPLANNING_CHARS: Final = 500
 
 def first_texts(spec: AgentSpec, request: RunRequest) -> Iterator[str]:
     """Yield the texts that the first step adds to instructions, messages and tools."""
-    params = spec.options.get("params", {})
+    params = row_params(spec.provider, spec.options)
     yield from (_json(params[name]) for name in ("system", "tools") if name in params)
     if SET_STATE in spec.tools:
         yield described(request.shared_state or VersionedState())
