@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from django.utils import timezone
 
+from agents_app.workers.completion import until_done
 from federation_app.envelope.errors import EnvelopeCode, EnvelopeError
 from federation_app.exchange import admission
 from federation_app.exchange.answers import envelope_error
@@ -64,14 +65,7 @@ async def carry_out(admitted: Admitted, act: Callable[[], Awaitable[None]]) -> b
 
 async def finished(act: Coroutine[Any, Any, bool]) -> bool:
     """Return the result of an act that a departing client does not interrupt."""
-    acting = processes.current().spawn(act, name="envelope")
-    try:
-        return bool(await asyncio.shield(acting))
-    finally:
-        await asyncio.wait([acting])
-        if not acting.cancelled():
-            # Retrieved, in case its client has left.
-            acting.exception()
+    return bool(await until_done(processes.current().spawn(act, name="envelope")))
 
 
 def remember_question(

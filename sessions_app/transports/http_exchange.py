@@ -21,6 +21,7 @@ import uamp
 from agents_app.rest.problem_kinds import ProblemKind
 from agents_app.rest.problems import refusal, wrong_method
 from agents_app.rest.rights import ANY, MissingRight
+from agents_app.workers.completion import until_done
 from sessions_app import database, selectors
 from sessions_app.access import auth, rates
 from sessions_app.access.principal import AuthenticationError
@@ -191,9 +192,8 @@ class HttpExchange:
         """Handle an event to completion, so that a departing client leaves no turn half started."""
         taking = self._process.spawn(table.receive(self.connection, raw), name="take")
         try:
-            await asyncio.shield(taking)
+            await until_done(taking)
         finally:
-            await asyncio.wait([taking])
             if self.connection.quota is not None and self._request is not None:
                 rates.note(self._request.scope, self.connection.quota)  # type: ignore[attr-defined]  # an ASGIRequest
 

@@ -10,6 +10,7 @@ import asyncio
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Final, TypeVar
 
+from agents_app.workers.completion import until_done
 from sessions_app import database
 
 if TYPE_CHECKING:
@@ -25,14 +26,8 @@ threads: Final = ThreadPoolExecutor(THREADS, thread_name_prefix="payments")
 async def run(take: Callable[[], _Taken]) -> _Taken:
     """Return the result of a function that may query the facilitator and the database.
 
-    A caller that is cancelled, such as the request of a departed client, waits for it first: its
-    next request would settle the same payment at the same time.
+    A caller that is cancelled waits for it first: the next request of a departed client would
+    settle the same payment at the same time.
     """
-    taking = asyncio.get_running_loop().run_in_executor(threads, database.scoped, take)
-    try:
-        return await asyncio.shield(taking)
-    finally:
-        await asyncio.wait([taking])
-        if not taking.cancelled():
-            # Retrieved, in case the caller does not.
-            taking.exception()
+    loop = asyncio.get_running_loop()
+    return await until_done(loop.run_in_executor(threads, database.scoped, take))
