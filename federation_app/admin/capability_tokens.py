@@ -34,7 +34,7 @@ class IssueForm(ReasonForm):
     agents = forms.CharField(
         required=False,
         max_length=2000,
-        help_text="The names of agents, separated by spaces. Leave empty for all names here.",
+        help_text="The names of agents, separated by spaces. Leave empty for all agents here.",
     )
     hours = forms.IntegerField(
         min_value=1,
@@ -75,7 +75,7 @@ def _issue(peer: Peer, values: dict[str, Any], request: HttpRequest) -> str:
 
 def _revoke(row: CapabilityToken, values: dict[str, Any], request: HttpRequest) -> str:
     del values, request
-    return "envelopes with it are refused" if capabilities.revoke(row) else ""
+    return "envelopes with it are rejected" if capabilities.revoke(row) else ""
 
 
 def _demand(peer: Peer, values: dict[str, Any], request: HttpRequest) -> str:
@@ -106,20 +106,20 @@ ISSUE: Final = Operation(
 )
 DEMAND: Final = Operation(
     name="demand",
-    label="Demand capability tokens",
+    label="Require capability tokens",
     right=RIGHT,
     act=AuditAction.ROW_CHANGED,
     run=_demand,
-    facts=lambda peer: f"Questions of {peer.did} will be refused without a capability token.",
+    facts=lambda peer: f"Questions from {peer.did} will be rejected without a capability token.",
     is_available=lambda peer: peer.revoked_at is None and not peer.asks_need_token,
 )
 STOP_DEMANDING: Final = Operation(
     name="stop_demanding",
-    label="Stop demanding tokens",
+    label="Stop requiring tokens",
     right=RIGHT,
     act=AuditAction.ROW_CHANGED,
     run=_stop_demanding,
-    facts=lambda peer: f"Questions of {peer.did} will be accepted without a capability token.",
+    facts=lambda peer: f"Questions from {peer.did} will be accepted without a capability token.",
     is_available=lambda peer: peer.asks_need_token,
 )
 REVOKE_TOKEN: Final = Operation(

@@ -40,7 +40,7 @@ class NewPeerForm(_PeerForm):
         required=False,
         max_length=600,
         help_text="https://HOST/.well-known/agent-manifest.json: its name and keys are read there."
-        " Of a hub: https://HOST/.well-known/agent-hub.json.",
+        " For a hub: https://HOST/.well-known/agent-hub.json.",
     )
     address = forms.URLField(
         required=False,

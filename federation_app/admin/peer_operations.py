@@ -27,7 +27,7 @@ RIGHT: Final = "federation_app.change_peer_trust"
 def _refresh(peer: Peer, values: dict[str, Any], request: HttpRequest) -> str:
     del values, request
     try:
-        return f"it has {registry.refresh(peer)} keys"
+        return f"{registry.refresh(peer)} keys read"
     except EnvelopeError as error:
         raise OperationRefused(f"{error.code.value}: {error.message}") from None
 
@@ -107,33 +107,35 @@ def _trust_children(peer: Peer, values: dict[str, Any], request: HttpRequest) ->
 def _relay(peer: Peer, values: dict[str, Any], request: HttpRequest) -> str:
     del values, request
     changed = Peer.objects.filter(pk=peer.pk, is_relayed=False).update(is_relayed=True)
-    return "envelopes between it and other such peers are passed on" if changed else ""
+    return "envelopes between it and other relayed peers are relayed" if changed else ""
 
 
 def _stop_relaying(peer: Peer, values: dict[str, Any], request: HttpRequest) -> str:
     del values, request
     changed = Peer.objects.filter(pk=peer.pk, is_relayed=True).update(is_relayed=False)
-    return "its envelopes for others are refused" if changed else ""
+    return "its envelopes to and from other peers are rejected" if changed else ""
 
 
 def _suspend(peer: Peer, values: dict[str, Any], request: HttpRequest) -> str:
     del values, request
-    return "nothing that it signs is accepted until it is resumed" if registry.suspend(peer) else ""
+    return (
+        "envelopes that it signs are rejected until it is resumed" if registry.suspend(peer) else ""
+    )
 
 
 def _resume(peer: Peer, values: dict[str, Any], request: HttpRequest) -> str:
     del values, request
-    return "what it signs is accepted again" if registry.resume(peer) else ""
+    return "envelopes that it signs are accepted again" if registry.resume(peer) else ""
 
 
 def _revoke(peer: Peer, values: dict[str, Any], request: HttpRequest) -> str:
     del values, request
-    return "nothing that it signs is accepted" if registry.revoke(peer) else ""
+    return "envelopes that it signs are rejected" if registry.revoke(peer) else ""
 
 
 def _revoke_key(key: PeerKey, values: dict[str, Any], request: HttpRequest) -> str:
     del values, request
-    return "nothing that it signs is accepted" if registry.revoke_key(key) else ""
+    return "envelopes signed with it are rejected" if registry.revoke_key(key) else ""
 
 
 REFRESH: Final = Operation(
@@ -152,7 +154,7 @@ SUSPEND: Final = Operation(
     right=RIGHT,
     act=AuditAction.ROW_CHANGED,
     run=_suspend,
-    facts=lambda peer: f"Nothing that {peer.did} signs will be accepted until you resume it.",
+    facts=lambda peer: f"Everything that {peer.did} signs will be rejected until you resume it.",
     is_available=lambda peer: peer.revoked_at is None and peer.suspended_at is None,
 )
 RESUME: Final = Operation(
@@ -161,7 +163,7 @@ RESUME: Final = Operation(
     right=RIGHT,
     act=AuditAction.ROW_CHANGED,
     run=_resume,
-    facts=lambda peer: f"What {peer.did} signs will be accepted again.",
+    facts=lambda peer: f"Envelopes that {peer.did} signs will be accepted again.",
     is_available=lambda peer: peer.revoked_at is None and peer.suspended_at is not None,
 )
 LIMIT: Final = Operation(
@@ -188,7 +190,7 @@ ADDRESS: Final = Operation(
 )
 TRUST_CHILDREN: Final = Operation(
     name="children",
-    label="Trust children",
+    label="Trust listed peers",
     right=RIGHT,
     act=AuditAction.ROW_CHANGED,
     run=_trust_children,
@@ -201,23 +203,23 @@ TRUST_CHILDREN: Final = Operation(
 )
 RELAY: Final = Operation(
     name="relay",
-    label="Pass on envelopes",
+    label="Relay envelopes",
     right=RIGHT,
     act=AuditAction.ROW_CHANGED,
     run=_relay,
     facts=lambda peer: (
-        f"Envelopes of {peer.did} for other peers with this setting will be passed on unaltered,"
-        " and theirs to it. It also applies to the children of a hub. This server's hub lists it."
+        f"Envelopes between {peer.did} and other relayed peers will be passed on unaltered. For a"
+        " hub, this includes its child peers. This server's hub document will list it."
     ),
     is_available=lambda peer: peer.revoked_at is None and not peer.is_relayed,
 )
 STOP_RELAYING: Final = Operation(
     name="stop_relaying",
-    label="Stop passing on envelopes",
+    label="Stop relaying envelopes",
     right=RIGHT,
     act=AuditAction.ROW_CHANGED,
     run=_stop_relaying,
-    facts=lambda peer: f"Envelopes between {peer.did} and other peers will be refused.",
+    facts=lambda peer: f"Envelopes between {peer.did} and other peers will be rejected.",
     is_available=lambda peer: peer.is_relayed,
 )
 REVOKE: Final = Operation(

@@ -95,7 +95,7 @@ async def messages(request: HttpRequest) -> HttpResponseBase:
     """Accept one envelope with 202, and the address of its stream in `Location`."""
     if (request.content_type or "").lower() not in _MEDIA_TYPES:
         raise EnvelopeError(
-            EnvelopeCode.UNSUPPORTED, f"An envelope is {ENVELOPE_MEDIA_TYPE}.", detail="type"
+            EnvelopeCode.UNSUPPORTED, f"Send the envelope as {ENVELOPE_MEDIA_TYPE}.", detail="type"
         )
     if len(request.body) > ENVELOPE_BYTES:
         raise EnvelopeError(
@@ -233,5 +233,5 @@ def _place(text: str) -> int:
     if not text:
         return -1
     if not text.isascii() or not text.isdigit() or len(text) > _NUMBER_CHARS:
-        raise malformed("Last-Event-ID is the delta_seq of a delta.", detail="last_event_id")
+        raise malformed("Last-Event-ID must be the delta_seq of a delta.", detail="last_event_id")
     return int(text)

@@ -184,7 +184,7 @@ def bearer_of(token: str) -> Peer:
         keys=registry.stored_keys(peer, ""),
     )
     if claims.subject != issuer:
-        raise unauthenticated("The token is about another name.", detail="sub")
+        raise unauthenticated("The token was issued for another name.", detail="sub")
     claims.check_scope(Intent.SUBSCRIBE)
     return peer
 
@@ -351,7 +351,9 @@ def _session_of(admitted: Admitted, chat_id: str) -> str:
     earlier = find_stream(admitted.peer, reply_to=envelope.reply_to)
     if earlier.chat_id:
         raise EnvelopeError(
-            EnvelopeCode.CONFLICT, "The envelope that you reply to is no ask.", detail="reply_to"
+            EnvelopeCode.CONFLICT,
+            "The envelope that you reply to is not an ask.",
+            detail="reply_to",
         )
     if earlier.receiver != admitted.receiver:
         raise EnvelopeError(

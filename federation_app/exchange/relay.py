@@ -108,7 +108,9 @@ async def pass_on(admitted: Admitted, raw: bytes, *, relays: tuple[str, ...]) ->
     """
     member = admitted.relayed_to
     if member is None:
-        raise malformed("The envelope is for this server.", detail="to")
+        raise malformed(
+            "The envelope is addressed to this server, so there is nothing to relay.", detail="to"
+        )
     received, is_new = await database.run(_begin, admitted, member)
     if not is_new:
         return Passed(stream=received.stream, is_repeated=True)

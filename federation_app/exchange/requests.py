@@ -25,7 +25,7 @@ def check_receiver(admitted: Admitted, stream: EnvelopeStream) -> None:
     """Raise EnvelopeError conflict for a payment of an agent that the peer did not ask."""
     if admitted.envelope.intent is Intent.CONFIRM and stream.receiver != admitted.receiver:
         raise EnvelopeError(
-            EnvelopeCode.CONFLICT, "Another of our names answers the stream.", detail="to"
+            EnvelopeCode.CONFLICT, "The stream belongs to another name on this server.", detail="to"
         )
 
 
@@ -39,7 +39,7 @@ def place_of(admitted: Admitted) -> int | None:
     if intent is Intent.PROGRESS:
         ack = ack_of(_members_of(body))
         if ack is None:
-            raise malformed("A progress envelope has an ack.", detail="ack")
+            raise malformed("A progress envelope must have an ack.", detail="ack")
         return ack
     if intent is Intent.SUBSCRIBE and body.content:
         return _number(_members_of(body).get("after", -1), least=-1, name="after")
@@ -55,7 +55,7 @@ def chat_of(admitted: Admitted) -> str:
         return ""
     chat_id = _members_of(envelope.body).get("chat", "")
     if not isinstance(chat_id, str):
-        raise malformed("chat is the id of a chat.", detail="chat")
+        raise malformed("chat must be the id of a chat.", detail="chat")
     return chat_id
 
 
@@ -74,12 +74,14 @@ def payment_of(admitted: Admitted) -> ev.PaymentSubmit | None:
         payment = msgspec.convert(members.get("payment"), ev.Payment)
         response_id = msgspec.convert(members.get("response_id"), str | None)
     except msgspec.ValidationError as error:
-        raise malformed(f"A confirm has a payment: {error}.", detail="payment") from None
+        raise malformed(
+            f"A confirm envelope must have a valid payment: {error}.", detail="payment"
+        ) from None
     if payment.scheme == ON_CHAIN:
         proof = payment.proof
         if not isinstance(proof, dict) or len(msgspec.json.encode(proof)) > PROOF_BYTES:
             raise malformed(
-                f"The proof of a payment is an x402 payment of at most {PROOF_BYTES} bytes.",
+                f"The proof of a payment must be an x402 payment of at most {PROOF_BYTES} bytes.",
                 detail="payment",
             )
     elif payment.scheme != "token":
@@ -103,12 +105,12 @@ def missing_of(error: dict[str, Any]) -> int:
 def _members_of(body: EnvelopeBody) -> dict[str, Any]:
     value = load(body.content)
     if not isinstance(value, dict):
-        raise malformed("The content of this body is a JSON object.", detail="body")
+        raise malformed("The content of this body must be a JSON object.", detail="body")
     return value
 
 
 def _number(value: object, *, least: int, name: str) -> int:
     is_number = isinstance(value, int) and not isinstance(value, bool)
     if not isinstance(value, int) or not is_number or not least <= value <= MAX_SEQUENCE:
-        raise malformed(f"{name} is the delta_seq of a delta.", detail=name)
+        raise malformed(f"{name} must be the delta_seq of a delta.", detail=name)
     return value

@@ -188,12 +188,12 @@ def do(peer: Peer, act: ActInOrder) -> None:
         ) from None
     except NotTheAuthor:
         raise EnvelopeError(
-            EnvelopeCode.UNAUTHORIZED, "The message is another person's.", detail="message"
+            EnvelopeCode.UNAUTHORIZED, "The message was written by someone else.", detail="message"
         ) from None
     except PinsAreTheOwners as error:
         raise EnvelopeError(EnvelopeCode.UNAUTHORIZED, str(error), detail="message") from None
     except NotAnEmoji:
-        raise malformed("A reaction is one emoji.", detail="emoji") from None
+        raise malformed("A reaction must be one emoji.", detail="emoji") from None
     except (EmptyMessage, TooManyPins, TooManyReactions, TooManyRevisions):
         raise EnvelopeError(
             EnvelopeCode.CONFLICT,

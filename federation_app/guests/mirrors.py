@@ -216,10 +216,10 @@ def _add_message(
     """Append a message. It counts as written by a person here only if it is waiting here."""
     message = entry.event.get("message")
     if not isinstance(message, dict):
-        raise malformed("A message.created has a message.", detail="event")
+        raise malformed("A message.created event must have a message.", detail="event")
     created = message.get("created_at")
     if not isinstance(created, int) or not 0 <= created < _MAX_TIME:
-        raise malformed("created_at is a time in milliseconds.", detail="event")
+        raise malformed("created_at must be a time in milliseconds.", detail="event")
     reply_to, text = message.get("reply_to"), _text(message, "content").replace("\0", "")
     host = accounts.host_of(peer)
     turn = _own_turn(mirror, entry, message, author)

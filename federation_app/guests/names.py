@@ -33,7 +33,7 @@ def read_name(text: str) -> FullName:
     """
     name, sign, host = text.rpartition("@")
     if len(text) > NAME_CHARS or not sign or _NAME.fullmatch(name) is None:
-        raise malformed("A person of another server is name@host.", detail="name")
+        raise malformed("A person on another server must be given as name@host.", detail="name")
     try:
         identity = identity_at(host)
     except EnvelopeError:

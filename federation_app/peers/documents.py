@@ -175,11 +175,11 @@ def _fetched(url: str, accept: str, *, base: str) -> bytes:
         )
     except guard.TooLarge:
         raise EnvelopeError(
-            EnvelopeCode.TOO_LARGE, "A document of the peer is too large.", detail="document"
+            EnvelopeCode.TOO_LARGE, "One of the peer's documents is too large.", detail="document"
         ) from None
     except guard.Unreachable:
         raise unauthenticated(
-            "A document of the peer cannot be reached.", detail="document"
+            "One of the peer's documents could not be fetched.", detail="document"
         ) from None
     if answer.status != _OK or answer.url != place:
         raise unauthenticated("The peer has no such document.", detail="document")

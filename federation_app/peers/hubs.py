@@ -53,7 +53,7 @@ def add_hub(
     if hub_documents.hub is None:
         raise malformed("The documents have no hub.", detail="hub")
     if trust not in {PeerTrust.SIGNED, PeerTrust.PINNED}:
-        raise malformed("The trust in a hub is signed or pinned.", detail="trust")
+        raise malformed("Trust in a hub must be signed or pinned.", detail="trust")
     with transaction.atomic():
         hub = registry.add_peer(hub_documents, trust=trust, user=user, name=name)
         _keep(hub, hub_documents.hub, timezone.now())

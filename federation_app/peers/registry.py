@@ -187,7 +187,7 @@ def stored_keys(peer: Peer, kid: str) -> list[VerificationKey]:
     if (is_old or is_unknown) and may_fetch:
         raise KeysDue(peer, known_keys)
     if peer.failing_since is not None and peer.failing_since < now - STALE:
-        raise unauthenticated("The document of the peer cannot be read.", detail="did_document")
+        raise unauthenticated("The peer's DID document could not be read.", detail="did_document")
     return known_keys
 
 
@@ -279,11 +279,11 @@ def enter_peer(did: str, jwks: object, *, user: User | None, name: str = "") -> 
     identity = read_identity(did)
     listed = jwks.get("keys") if isinstance(jwks, dict) else None
     if not isinstance(listed, list) or not 0 < len(listed) <= MAX_KEYS:
-        raise malformed('Keys are a JSON Web Key Set, {"keys": […]}.', detail="jwks")
+        raise malformed(f'Send {{"keys": […]}} with 1 to {MAX_KEYS} keys.', detail="jwks")
     keys = []
     for place, jwk in enumerate(listed, 1):
         if not isinstance(jwk, dict):
-            raise malformed("A key is an object.", detail="jwks")
+            raise malformed("Each key must be a JSON object.", detail="jwks")
         kid = str(jwk.get("kid") or place)
         keys.append(key_of_jwk(jwk, kid=kid if kid.startswith(f"{did}#") else f"{did}#{kid}"))
     with transaction.atomic():

@@ -87,7 +87,7 @@ async def ask(question: PeerQuestion) -> AsyncGenerator[Event]:
         is_over = answer.window.last < 0
         raise uamp_error(refusal.error) from None
     except EnvelopeError as error:
-        message = f"The answer of {signed.receiver} is not good: {error.message}"
+        message = f"The answer from {signed.receiver} was rejected: {error.message}"
         raise RemoteProtocolError(ErrorCode.PROVIDER_ERROR, message) from None
     except TimeoutError:
         message = f"{signed.receiver} was silent for too long."
@@ -163,7 +163,7 @@ async def _answered_on(connection: PeerConnection, answer: PeerAnswer) -> AsyncG
             break
         if (ack := answer.window.ack) is not None:
             await connection.acknowledge(ack)
-    raise EnvelopeError(EnvelopeCode.TOO_LARGE, "It is too long.", detail="bytes")
+    raise EnvelopeError(EnvelopeCode.TOO_LARGE, "The answer is too long.", detail="bytes")
 
 
 async def _delta(connection: PeerConnection, signed: SignedQuestion) -> StreamDelta | None:
@@ -195,9 +195,11 @@ async def _final_events(
         await with_keys(questions.check_digest, signed, digest, answer.window.text)
         return answer.ended(None)
     if answer.window.length <= SIGNED_CHARS:
-        raise unauthenticated("It is not signed.", detail="sig")
+        raise unauthenticated("The answer is not signed.", detail="sig")
     if not questions.is_direct(signed, question.target):
-        raise unauthenticated("It came through a hub, and its digest is not signed.", detail="sig")
+        raise unauthenticated(
+            "The answer came through a hub, and its digest is not signed.", detail="sig"
+        )
     return answer.ended(None)
 
 

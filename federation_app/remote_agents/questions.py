@@ -150,7 +150,7 @@ def check_digest(question: SignedQuestion, value: object, text: str) -> None:
     body = _verified_inform(question, value).body
     digest = load(decoded(body)) if body.type == DIGEST_TYPE else None
     if digest != {"sha256": text_sha256(text), "length": len(text)}:
-        raise unauthenticated("The digest is that of another text.", detail="digest")
+        raise unauthenticated("The digest does not match the text.", detail="digest")
 
 
 def is_direct(question: SignedQuestion, target: Target) -> bool:
@@ -176,19 +176,19 @@ def verified_error(question: SignedQuestion, value: object) -> Envelope | None:
 def _verified_inform(question: SignedQuestion, value: object) -> Envelope:
     envelope = _verified(question, value, senders=(question.receiver,))
     if envelope.intent is not Intent.INFORM or envelope.reply_to != question.id:
-        raise unauthenticated("It answers another question.", detail="reply_to")
+        raise unauthenticated("The envelope answers another question.", detail="reply_to")
     hashes = {
         reference.hash for reference in envelope.context if reference.id.endswith(question.id)
     }
     if hashes - {f"sha256:{question.sha256}"}:
-        raise unauthenticated("It answers another question.", detail="context")
+        raise unauthenticated("The envelope answers another question.", detail="context")
     return envelope
 
 
 def _verified(question: SignedQuestion, value: object, *, senders: tuple[str, ...]) -> Envelope:
     envelope = envelope_of(value)
     if envelope.sender not in senders:
-        raise unauthenticated("It is of another sender.", detail="from")
+        raise unauthenticated("The envelope is from another sender.", detail="from")
     kid = read_compact(envelope.sig, types={SIGNATURE_TYPE}).kid
     verify_envelope(
         envelope,

@@ -54,7 +54,7 @@ def issue(
     names = [_agent(name) for name in dict.fromkeys(agents)]
     if not intents or not 0 < hours <= MAX_HOURS or len(names) > MAX_AGENTS:
         raise malformed(
-            f"A token has intents, at most {MAX_AGENTS} agents and {MAX_HOURS} hours.",
+            f"A token needs an intent, at most {MAX_AGENTS} agents, and 1 to {MAX_HOURS} hours.",
             detail="cap_token",
         )
     audience = sorted({own_names.own_identity(name).did for name in names}) or [server]
@@ -106,13 +106,15 @@ def check(envelope: Envelope, *, receiver: str, peer: Peer) -> None:
         if peer.asks_need_token and envelope.intent is Intent.ASK:
             raise EnvelopeError(
                 EnvelopeCode.UNAUTHORIZED,
-                "Ask with a capability token of this server.",
+                "Questions need a capability token issued by this server.",
                 detail="cap_token",
             )
         return
     server = own_names.own_identity().did
     if issuer_of(envelope.cap_token) != server:
-        raise unauthenticated("The capability token is of another issuer.", detail="cap_token")
+        raise unauthenticated(
+            "The capability token was issued by another server.", detail="cap_token"
+        )
     claims = verify_token(
         envelope.cap_token,
         audiences={receiver, server},
@@ -122,7 +124,7 @@ def check(envelope: Envelope, *, receiver: str, peer: Peer) -> None:
         seconds=MAX_HOURS * 3600,
     )
     if claims.subject != envelope.sender:
-        raise unauthenticated("The capability token is another sender's.", detail="cap_token")
+        raise unauthenticated("The capability token belongs to another sender.", detail="cap_token")
     valid = CapabilityToken.objects.filter(pk=claims.token_id, peer=peer, revoked_at__isnull=True)
     if not valid.exists():
         raise unauthenticated("The capability token was revoked.", detail="cap_token")

@@ -119,7 +119,7 @@ def _check_terms(payment: ev.Payment, needed: ev.PaymentRequirements) -> None:
         )
     if payment.amount is not None and Money.parse(payment.amount, due.asset) < due:
         raise x402.PaymentNotTaken(
-            "payment_failed", f"{due} {due.asset} are due: the amount is less."
+            "payment_failed", f"The payment is too low: {due} {due.asset} is due."
         )
 
 

@@ -149,7 +149,7 @@ def test_a_new_certificate_is_announced_with_what_peers_need(settings: Any, tmp_
     settings.DATA_DIR = tmp_path
     lines: list[str] = []
     settings_pair(lines.append)
-    assert lines[0].startswith("Made a certificate for peers.")
+    assert lines[0].startswith("Created a certificate for peers.")
     settings.ALLOWED_HOSTS = ["other.example"]
     lines.clear()
     settings_pair(lines.append)

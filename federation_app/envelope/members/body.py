@@ -29,7 +29,9 @@ def decoded(body: EnvelopeBody) -> bytes:
     if body.compression != "gzip":
         raise _unsupported("compression", body.compression)
     if body.encoding == "utf-8":
-        raise malformed("A compressed content is in base64 or base64url.", detail="encoding")
+        raise malformed(
+            "Compressed content must be encoded in base64 or base64url.", detail="encoding"
+        )
     limit = min(ENVELOPE_BYTES, len(data) * INFLATED_RATIO)
     inflating = zlib.decompressobj(_GZIP)
     try:

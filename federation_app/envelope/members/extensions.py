@@ -21,5 +21,5 @@ def hops_of(ext: Mapping[str, Any]) -> int:
     """
     hops = ext.get(HOPS, 0)
     if isinstance(hops, bool) or not isinstance(hops, int) or not 0 <= hops <= MAX_HOPS:
-        raise malformed(f"{HOPS} is a number of servers.", detail="ext")
+        raise malformed(f"{HOPS} must be a whole number from 0 to {MAX_HOPS}.", detail="ext")
     return hops

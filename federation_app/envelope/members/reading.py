@@ -129,7 +129,7 @@ def read_envelope(raw: str | bytes, *, limit: int = limits.ENVELOPE_BYTES) -> En
 def envelope_of(value: object) -> Envelope:
     """Convert a parsed value to an envelope; raises EnvelopeError malformed or too_large."""
     if not isinstance(value, dict):
-        raise malformed("An envelope is an object.", detail="schema")
+        raise malformed("An envelope must be a JSON object.", detail="schema")
     try:
         members = msgspec.convert(value, _Members)
     except msgspec.ValidationError as error:

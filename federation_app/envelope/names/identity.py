@@ -98,7 +98,7 @@ def keys_of_document(document: object, did: str) -> list[VerificationKey]:
     one without a usable key.
     """
     if not isinstance(document, dict) or document.get("id") != did:
-        raise unauthenticated("The document is that of another name.", detail="did_document")
+        raise unauthenticated("The document belongs to another name.", detail="did_document")
     methods = _listed(document, "verificationMethod")
     by_id = {_absolute(entry, did): entry for entry in methods if isinstance(entry, dict)}
     keys: list[VerificationKey] = []
@@ -113,7 +113,7 @@ def keys_of_document(document: object, did: str) -> list[VerificationKey]:
             except EnvelopeError:
                 continue
     if not keys:
-        raise unauthenticated("The document has no key that can be used.", detail="did_document")
+        raise unauthenticated("The document has no usable key.", detail="did_document")
     return keys
 
 

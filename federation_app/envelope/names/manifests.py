@@ -99,7 +99,7 @@ def read_hub(jws: str, *, did: str, keys: Iterable[VerificationKey]) -> AgentHub
     """Verify and return the hub that a name signed; raises EnvelopeError."""
     hub = _converted(_signed_payload(jws, did=did, keys=keys, type_=HUB_TYPE), AgentHub)
     if hub.issuer != did:
-        raise unauthenticated("The hub names another issuer.", detail="issuer")
+        raise unauthenticated("The hub lists a different issuer.", detail="issuer")
     return hub
 
 
@@ -112,7 +112,7 @@ def kid_of_document(jws: str) -> str:
     """Return the key that a document claims to be signed with; raises EnvelopeError."""
     kid = read_compact(jws, types={MANIFEST_TYPE, HUB_TYPE}).kid
     if "#" not in kid:
-        raise unauthenticated("The signature names no key.", detail="kid")
+        raise unauthenticated("The signature has no key id.", detail="kid")
     return kid
 
 

@@ -50,7 +50,7 @@ def issuer_of(token: str) -> str:
     """Return the issuer that a token claims, not yet verified; raises EnvelopeError."""
     issuer = _claims(token).get("iss")
     if not isinstance(issuer, str):
-        raise unauthenticated("The token names no issuer.", detail="token")
+        raise unauthenticated("The token has no issuer.", detail="token")
     return issuer
 
 
@@ -70,7 +70,7 @@ def verify_token(
     claims, jws = _claims(token), read_compact(token, types=types)
     issuer, subject = claims.get("iss"), claims.get("sub")
     if not isinstance(issuer, str) or not isinstance(subject, str):
-        raise unauthenticated("The token names no issuer or subject.", detail="token")
+        raise unauthenticated("The token has no issuer or subject.", detail="token")
     issuer_keys = [key for key in keys if key.kid.partition("#")[0] == issuer]
     verified_by(jws, [decode64(jws.payload)], issuer_keys)
     claimed_audience = claims.get("aud")
@@ -135,6 +135,6 @@ def _check_times(claims: dict[str, Any], now: float, seconds: int) -> None:
         raise unauthenticated("The token has no iat or exp.", detail="token")
     first, last, start = (float(moment) for moment in times if moment is not None)
     if not 0 < last - first <= seconds:
-        raise unauthenticated("The token lasts for too long.", detail="exp")
+        raise unauthenticated(f"The token must be valid for 1 to {seconds} seconds.", detail="exp")
     if max(first, start) > now + LEEWAY_SECONDS or last <= now - LEEWAY_SECONDS:
-        raise unauthenticated("The token is not good now.", detail="exp")
+        raise unauthenticated("The token has expired or is not valid yet.", detail="exp")

@@ -60,7 +60,7 @@ def read_compact(text: str, *, types: Collection[str]) -> CompactJws:
     """
     parts = text.split(".")
     if len(parts) != _PARTS:
-        raise malformed("A compact JWS has three parts.", detail="jws")
+        raise malformed("A compact JWS must have three parts.", detail="jws")
     header, payload, _ = parts
     try:
         decoded = [decode64(part) for part in parts]
@@ -74,17 +74,19 @@ def read_compact(text: str, *, types: Collection[str]) -> CompactJws:
     except EnvelopeError:
         raise unauthenticated("The header of the JWS cannot be read.", detail="jws") from None
     if not isinstance(members, dict) or set(members) - _MEMBERS:
-        raise unauthenticated("A header has alg, kid and typ alone.", detail="jws_header")
+        raise unauthenticated(
+            "The JWS header may contain only alg, kid and typ.", detail="jws_header"
+        )
     if not all(isinstance(value, str) for value in members.values()):
-        raise unauthenticated("The members of a header are strings.", detail="jws_header")
+        raise unauthenticated("The values in a JWS header must be strings.", detail="jws_header")
     algorithm, kid = ALGORITHMS.get(members.get("alg", "")), members.get("kid", "")
     if algorithm is None:
-        raise unauthenticated("Signatures are EdDSA or ES256.", detail="alg")
+        raise unauthenticated("The signature must be EdDSA or ES256.", detail="alg")
     kind = members.get("typ", "").lower().removeprefix("application/")
     if "typ" in members and kind not in types:
         raise unauthenticated(f"typ must be {' or '.join(sorted(types))}.", detail="typ")
     if len(kid) > KEY_ID_CHARS or ("kid" in members and not kid):
-        raise unauthenticated("The id of the key is empty or long.", detail="kid")
+        raise unauthenticated("The key id is empty or too long.", detail="kid")
     return CompactJws(header, payload, decoded[2], algorithm, kid)
 
 
@@ -106,4 +108,4 @@ def verified_by(
         for key in fitting:
             if key.verifies(jws.signature, data):
                 return key, payload
-    raise unauthenticated("The signature is not that of this content.", detail="sig")
+    raise unauthenticated("The signature does not match the content.", detail="sig")

@@ -156,15 +156,15 @@ def key_of_jwk(jwk: Mapping[str, Any], *, kid: str) -> VerificationKey:
     signatures.
     """
     if "d" in jwk or jwk.get("use", "sig") != "sig":
-        raise unauthenticated("The key is not a public key of signatures.", detail="key")
+        raise unauthenticated("The key is not a public signing key.", detail="key")
     operations = jwk.get("key_ops")
     if operations is not None and (not isinstance(operations, list) or "verify" not in operations):
-        raise unauthenticated("The key is not one that verifies.", detail="key")
+        raise unauthenticated("The key is not meant for verification.", detail="key")
     algorithm, key = _public_part(jwk)
     if ALGORITHMS.get(str(jwk.get("alg", algorithm))) != algorithm:
-        raise unauthenticated("The algorithm of the key is not that of its type.", detail="key")
+        raise unauthenticated("The key's alg does not match its type.", detail="key")
     if not 0 < len(kid) <= KEY_ID_CHARS:
-        raise unauthenticated("The key has no id, or a long one.", detail="key")
+        raise unauthenticated("The key id is missing or too long.", detail="key")
     return VerificationKey(kid, algorithm, key)
 
 
@@ -180,12 +180,12 @@ def _public_part(jwk: Mapping[str, Any]) -> tuple[str, PublicPart]:
             raise unauthenticated(
                 "The public key is not a valid P-256 point.", detail="key"
             ) from None
-    raise unauthenticated("Keys are Ed25519 or P-256.", detail="key")
+    raise unauthenticated("The key must be Ed25519 or P-256.", detail="key")
 
 
 def _coordinate(jwk: Mapping[str, Any], name: str) -> bytes:
     value = jwk.get(name)
     data = decode64(value) if isinstance(value, str) else b""
     if len(data) != _COORDINATE_BYTES:
-        raise unauthenticated(f"The key's {name} has not 32 bytes.", detail="key")
+        raise unauthenticated(f"The key's {name} must have 32 bytes.", detail="key")
     return data

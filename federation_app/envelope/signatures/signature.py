@@ -49,7 +49,7 @@ def verify_signature(
         raise malformed(f"A signature may have at most {SIGNATURE_CHARS} characters.", detail="sig")
     jws = read_compact(sig, types={SIGNATURE_TYPE})
     if jws.kid and jws.kid.partition("#")[0] != sender:
-        raise unauthenticated("The key is that of another sender.", detail="kid")
+        raise unauthenticated("The key belongs to another sender.", detail="kid")
     payloads: Iterable[bytes] = map(signature_payload, digests)
     if jws.payload:
         attached = decode64(jws.payload)

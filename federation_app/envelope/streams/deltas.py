@@ -108,5 +108,5 @@ def ack_of(payload: object) -> int | None:
         return None
     ack = payload["ack"]
     if isinstance(ack, bool) or not isinstance(ack, int) or not 0 <= ack <= MAX_SEQUENCE:
-        raise malformed("ack is the delta_seq of a delta.", detail="ack")
+        raise malformed("ack must be the delta_seq of a delta.", detail="ack")
     return ack

@@ -37,7 +37,7 @@ def read_records(
     at = 0
     while at < len(message):
         if len(message) - at < PREFIX.size:
-            raise malformed("The message ends in a length.", detail="length")
+            raise malformed("The message ends within a length prefix.", detail="length")
         (length,) = PREFIX.unpack_from(message, at)
         if length > record:
             raise EnvelopeError(
@@ -47,7 +47,10 @@ def read_records(
             )
         at += PREFIX.size
         if length == 0 or len(message) - at < length or len(records) == MAX_RECORDS:
-            raise malformed("The length is not that of what follows.", detail="length")
+            raise malformed(
+                f"A record is empty or cut off, or there are more than {MAX_RECORDS} of them.",
+                detail="length",
+            )
         records.append(message[at : at + length])
         at += length
     if not records:

@@ -98,7 +98,7 @@ class ReceiveWindow:
             return
         offset = 0 if delta.type is DeltaType.PATCH else delta.payload.get("offset", self.length)
         if not isinstance(text, str) or offset not in (0, self.length):
-            raise malformed("The text does not follow on the text before.", detail="offset")
+            raise malformed("The text does not continue the previous text.", detail="offset")
         if offset == 0:
             self._pieces, self.length = [text], len(text)
         else:
