@@ -26,7 +26,7 @@ def check_version(request: HttpRequest, spoken: Literal["1.0", "0.3", ""] = "") 
         return
     raise TaskRefused(
         TaskErrorReason.VERSION_NOT_SUPPORTED,
-        f"{HEADER} {named[:20]!r} is not that of the method. There are {' and '.join(VERSIONS)}.",
+        f"{HEADER} {named[:20]!r} does not match the method. Supported: {', '.join(VERSIONS)}.",
     )
 
 

@@ -125,7 +125,7 @@ async def list_tasks(call: MethodCall) -> dict[str, Any]:
     """Return a page of tasks; raises TaskRefused for an unknown state or an invalid time."""
     params: ListParams = call.read(ListParams)
     if params.status not in _STANDINGS:
-        raise TaskRefused(TaskErrorReason.INVALID_PARAMS, "`status` is not a state of tasks here.")
+        raise TaskRefused(TaskErrorReason.INVALID_PARAMS, "`status` is not a known task state.")
     tasks, page = await _service(call).page(
         history_length=params.history_length,
         with_artifacts=params.include_artifacts,
@@ -150,7 +150,7 @@ def _time(text: str) -> datetime | None:
         time = datetime.fromisoformat(text)
     except ValueError:
         raise TaskRefused(
-            TaskErrorReason.INVALID_PARAMS, "`statusTimestampAfter` is a time of ISO 8601."
+            TaskErrorReason.INVALID_PARAMS, "`statusTimestampAfter` must be an ISO 8601 time."
         ) from None
     return time if time.tzinfo is not None else time.replace(tzinfo=UTC)
 

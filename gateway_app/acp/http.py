@@ -56,7 +56,9 @@ async def acp(request: HttpRequest, name: str = "") -> HttpResponseBase:
     if request.method == "POST":
         return await _post(request, connection_id)
     if not connection_id:
-        return _refused(400, read.INVALID_REQUEST, f"{CONNECTION} names the connection.")
+        return _refused(
+            400, read.INVALID_REQUEST, f"Send {CONNECTION} with the id of the connection."
+        )
     if request.method == "GET":
         return await _stream(request, connection_id)
     posted = await PostedEvents.of(request, methods.TRANSPORT)
@@ -67,7 +69,7 @@ async def acp(request: HttpRequest, name: str = "") -> HttpResponseBase:
 async def _stream(request: HttpRequest, connection_id: str) -> HttpResponseBase:
     accepts = request.headers.get("Accept", "*/*")
     if not any(media_type in accepts for media_type in (EVENT_STREAM, *_ANY_TYPES)):
-        return _refused(406, read.INVALID_REQUEST, f"A stream is {EVENT_STREAM}.")
+        return _refused(406, read.INVALID_REQUEST, f"Accept must allow {EVENT_STREAM}.")
     session_id = request.headers.get(SESSION, "")
     stream = await EventStream.of(request, methods.TRANSPORT, connection_id, session_id)
     return stream.stream(AcpStream(stream, session_id).frames())
@@ -75,7 +77,7 @@ async def _stream(request: HttpRequest, connection_id: str) -> HttpResponseBase:
 
 async def _post(request: HttpRequest, connection_id: str) -> HttpResponseBase:
     if request.content_type != "application/json":
-        return _refused(415, read.INVALID_REQUEST, "A message is application/json.")
+        return _refused(415, read.INVALID_REQUEST, "Send messages as application/json.")
     if request.body.lstrip().startswith(b"["):
         return _refused(501, read.INVALID_REQUEST, "Send the messages of a batch one by one.")
     try:

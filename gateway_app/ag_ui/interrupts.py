@@ -56,7 +56,7 @@ def interrupt_of(event: uamp.Event, waiting: str) -> dict[str, Any] | None:
             if event.response_id != waiting:
                 id_ = f"{_DELEGATED_PAYMENT}:{waiting}:{event.response_id}"
                 agent = (needed.extra or {}).get("agent", "another agent")
-                message = f"Work passed on to {agent} costs up to {costs}."
+                message = f"Work delegated to {agent} costs up to {costs}."
             call, expires = None, needed.expires_at
         case _:
             return None
@@ -100,7 +100,7 @@ def answer_of(answer: InterruptAnswer) -> tuple[str, uamp.Event]:
         if not resolved:
             return waiting, uamp.ResponseCancel(response_id=unpaid)
         return waiting, uamp.PaymentSubmit(response_id=unpaid, payment=_payment_of(payload))
-    raise invalid("`interruptId` is not an interrupt of this server.")
+    raise invalid("`interruptId` does not match an open interrupt.")
 
 
 def _payment_of(payload: Mapping[str, Any]) -> uamp.Payment:
@@ -111,9 +111,9 @@ def _payment_of(payload: Mapping[str, Any]) -> uamp.Payment:
     try:
         payment = msgspec.convert({"scheme": "token", **payload}, uamp.Payment)
     except msgspec.ValidationError as error:
-        raise invalid(f"The payload of this answer is not a payment: {error}.") from None
+        raise invalid(f"The payload is not a valid payment: {error}.") from None
     if payment.scheme != "token" or payment.token is None:
-        raise invalid("The answer to payment_required has a payload with `token`.")
+        raise invalid("The payload must be a payment of the scheme token, with a `token`.")
     return payment
 
 

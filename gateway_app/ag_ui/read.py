@@ -184,7 +184,7 @@ def _state_of(run: RunInput) -> tuple[uamp.InputEvent | uamp.StateUpdate, ...]:
     try:
         base_version = msgspec.convert(version, Count | None)
     except msgspec.ValidationError:
-        raise invalid(f"`forwardedProps.{STATE_VERSION}` is the number of a version.") from None
+        raise invalid(f"`forwardedProps.{STATE_VERSION}` must be a version number.") from None
     return (uamp.StateUpdate(state=run.state, version=base_version),)
 
 
@@ -211,7 +211,7 @@ def _item(part: InputContent) -> uamp.ContentItem:
         return uamp.TextContent(text=part.text)
     source = part.medium
     if source is None or source.type == "file":
-        raise invalid(f"The source of a part of type {part.type} is `data` or `url`.")
+        raise invalid(f"The source of a part of type {part.type} must be `data` or `url`.")
     is_reference = source.type == "url" and not is_data_url(source.value)
     medium = uamp.MediaUrl(url=source.value) if is_reference else source.value
     named = source.mime_type or media_type_of(source.value)
@@ -234,7 +234,7 @@ def _item(part: InputContent) -> uamp.ContentItem:
 
 def _last_text(messages: list[uamp.Message]) -> uamp.InputText:
     if not messages or messages[-1].role != "user" or messages[-1].content_items:
-        raise invalid("A run in a chat ends with a message of text of the user.")
+        raise invalid("A run in a chat must end with a text message from the user.")
     return uamp.InputText(text=messages[-1].content or "")
 
 

@@ -37,7 +37,8 @@ class ToolParam(msgspec.Struct, frozen=True, kw_only=True):
         """Convert the tool to UAMP; raises RemoteProtocolError for Anthropic's own tools."""
         if self.type not in {None, "custom"}:
             raise unsupported(
-                f"{place}.type", f"{self.type!r} is Anthropic's. Agents bring their own tools."
+                f"{place}.type",
+                f"{self.type!r} is a tool hosted by Anthropic. Agents use their own tools.",
             )
         if self.input_schema is None:
             raise refused(f"{place}.input_schema", "A tool needs an input schema.")
@@ -124,8 +125,8 @@ class MessagesRequest(CountRequest, frozen=True, kw_only=True):
 
 
 _REFUSED: Final[Refused] = {
-    "container": ((), "Agents bring their own tools. Leave it out."),
-    "mcp_servers": (([],), "Agents bring their own tools. Leave it out."),
+    "container": ((), "Agents use their own tools. Leave it out."),
+    "mcp_servers": (([],), "Agents use their own tools. Leave it out."),
     "service_tier": (("auto", "standard_only"), "There is one tier. Leave it out."),
     "speed": (("standard",), "There is one speed. Leave it out."),
     "top_k": ((), "No agent supports it. Use temperature or top_p."),
@@ -145,7 +146,7 @@ def turn_of(body: CountRequest, *, agent: str | None, chat: str | None) -> Clien
     messages = messages_of(body.messages)
     tools = tuple(tool.definition(f"tools.{index}") for index, tool in enumerate(body.tools or ()))
     if chat is not None and tools:
-        raise unsupported("tools", "In a chat the agents use their own tools. Leave them out.")
+        raise unsupported("tools", "Agents in a chat use their own tools. Omit `tools`.")
     config = uamp.ResponseConfig(
         messages=messages if chat is None else None,
         instructions=_system(body),

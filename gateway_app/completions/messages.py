@@ -122,7 +122,9 @@ def uamp_messages(messages: Sequence[CompletionMessage]) -> tuple[uamp.Message, 
             call_id = called.get(message.name or "")
         if message.role in {"tool", "function"} and call_id is None:
             field = "tool_call_id" if message.role == "tool" else "name"
-            raise refused(f"{place}.{field}", "The result names no call of this conversation.")
+            raise refused(
+                f"{place}.{field}", "The result does not match any call in this conversation."
+            )
         content, items = _content(message, place)
         converted.append(
             uamp.Message(

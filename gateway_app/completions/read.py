@@ -86,10 +86,10 @@ _REFUSED: Final[Refused] = {
     "logprobs": ((False,), "Answers have no log probabilities. Leave it out."),
     "modalities": (([], ["text"]), 'Answers are text. Leave it out, or send ["text"].'),
     "moderation": ((), "Requests are not moderated. Leave it out."),
-    "n": ((1,), "A request has one answer. Send several requests."),
+    "n": ((1,), "Only one answer per request is supported. Send several requests."),
     "service_tier": (("auto", "default"), "There is one tier. Leave it out."),
     "top_logprobs": ((0,), "Answers have no log probabilities. Leave it out."),
-    "web_search_options": ((), "Agents bring their own tools. Leave it out."),
+    "web_search_options": ((), "Agents use their own tools. Leave it out."),
 }
 
 
@@ -108,7 +108,7 @@ def turn_of(body: CompletionRequest, *, agent: str | None, chat: str | None) -> 
     if chat is not None and tools:
         raise unsupported(
             "tools" if body.tools else "functions",
-            "In a chat the agents use their own tools. Leave the conversation out, or use UAMP.",
+            "Agents in a chat use their own tools. Omit the conversation, or use UAMP.",
         )
     config = uamp.ResponseConfig(
         messages=messages if chat is None else None,

@@ -75,7 +75,7 @@ def content_of(place: str, file_id: str) -> str:
     """Return the URL of the content that a file id names, or raise RemoteProtocolError."""
     url = media.content_of(file_id)
     if url is None:
-        raise refused(place, "A file_id must be the id of a content of this server.")
+        raise refused(place, "file_id must be the id of a file stored on this server.")
     return url
 
 
@@ -86,7 +86,7 @@ def chat_inputs(place: str, messages: Sequence[uamp.Message]) -> tuple[InputEven
     """
     last = next((message for message in reversed(messages) if message.role == "user"), None)
     if last is None:
-        raise refused(place, "A chat is sent the last user message, and there is none.")
+        raise refused(place, "There is no user message to send to the chat.")
     return inputs_of(last)
 
 

@@ -84,11 +84,11 @@ class InputItem(msgspec.Struct, frozen=True, kw_only=True):
         if needed is None:
             raise unsupported(
                 f"{place}.type",
-                f"There is no {self.kind!r} here. Agents bring their own tools; clients have"
-                " functions.",
+                f"Items of type {self.kind!r} are not supported. Agents use their own tools;"
+                " clients can declare functions.",
             )
         if missing := next((name for name in needed if getattr(self, name) is None), None):
-            raise refused(f"{place}.{missing}", f"An item of the type {self.kind} has {missing}.")
+            raise refused(f"{place}.{missing}", f"An item of type {self.kind} must have {missing}.")
 
 
 def messages_of(

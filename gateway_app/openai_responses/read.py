@@ -178,14 +178,14 @@ def turn_of(
     conversation.
     """
     if previous is not None and chat is not None:
-        raise refused("previous_response_id", "Name either a previous response or a conversation.")
+        raise refused(
+            "previous_response_id", "Send either previous_response_id or conversation, not both."
+        )
     before = _conversation_before(previous)
     messages, named_origins = messages_of(body.items, after=len(before))
     tools, kept_tools = definitions(body.tools or ())
     if chat is not None and tools:
-        raise unsupported(
-            "tools", "In a chat the agents use their own tools. Leave the conversation out."
-        )
+        raise unsupported("tools", "Agents in a chat use their own tools. Omit the conversation.")
     if chat is None:
         # The calls to answer may be those of the previous answer.
         is_whole = previous is None or previous.status != "completed"

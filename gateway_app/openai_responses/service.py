@@ -178,7 +178,9 @@ class ResponsesService:
         named = {item.id or "" for item in items if item.kind == "item_reference"}
         responses = {response_of(id_) for id_ in named}
         if len(responses) > REFERENCES:
-            raise refused("input", f"References name at most {REFERENCES} responses.")
+            raise refused(
+                "input", f"The referenced items may come from at most {REFERENCES} responses."
+            )
         if responses:
             await self._reader.count_reads(len(responses))
         read_bytes = 0
@@ -195,7 +197,7 @@ class ResponsesService:
             if sum(sizes.get(item.id or "", 0) for item in items) > REFERENCED_BYTES:
                 raise refused(
                     "input",
-                    f"The items that references name may have at most {REFERENCED_BYTES} bytes.",
+                    f"The referenced items may have at most {REFERENCED_BYTES} bytes.",
                     ErrorCode.EVENT_TOO_LARGE,
                 )
             if stored is not None:
@@ -205,8 +207,8 @@ class ResponsesService:
             if read_bytes > READ_BYTES:
                 raise refused(
                     "input",
-                    "The responses that references name are too long together: at most"
-                    f" {READ_BYTES} bytes. Send the items instead.",
+                    "The responses of the referenced items may have at most"
+                    f" {READ_BYTES} bytes together. Send the items instead.",
                     ErrorCode.EVENT_TOO_LARGE,
                 )
         return tuple(

@@ -58,7 +58,7 @@ class ResponsesTool(msgspec.Struct, frozen=True, kw_only=True):
     def required_name(self, place: str) -> str:
         """Return the name; raises RemoteProtocolError without one."""
         if self.name is None:
-            raise refused(f"{place}.name", f"A tool of the type {self.type} needs a name.")
+            raise refused(f"{place}.name", f"A tool of type {self.type} needs a name.")
         return self.name
 
 
@@ -104,7 +104,8 @@ def _add(
 ) -> None:
     if tool.type not in {"function", "custom"}:
         raise unsupported(
-            f"{place}.type", f"{tool.type!r} runs at OpenAI. Agents bring their own tools."
+            f"{place}.type",
+            f"Tools of type {tool.type!r} are not supported. Agents use their own tools.",
         )
     name = function_name(tool.required_name(place), namespace.name if namespace else None)
     is_custom = tool.type == "custom"

@@ -117,7 +117,9 @@ class RealtimeDialect(ForeignDialect):
         """Open a session of the agent; if it is refused, close the socket with an error."""
         agent = self.connection.defaults.agent
         if agent is None or max(len(agent), len(self._model or "")) > _MODEL_CHARS:
-            text = f"Name an agent in the path or in ?model=, in at most {_MODEL_CHARS} characters."
+            text = (
+                f"Specify an agent in the path or in ?model=, in at most {_MODEL_CHARS} characters."
+            )
             self._refuse_socket(RemoteProtocolError(ErrorCode.AGENT_NOT_FOUND, text))
             return
         try:

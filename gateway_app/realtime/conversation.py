@@ -221,7 +221,7 @@ def check_results(
     calls = {item.call_id for item in context if item.type == "function_call"}
     for item in items:
         if item.type == "function_call_output" and item.call_id not in calls:
-            raise refused(place, "The result names no call of this conversation.")
+            raise refused(place, "The result does not match any call in this conversation.")
 
 
 def check_context(items: Iterable[RealtimeItem], place: str) -> None:

@@ -87,7 +87,7 @@ class InputSound:
     def whole(self) -> bytes:
         """Return the buffered audio; raises RemoteProtocolError if it is too short."""
         if len(self._samples) < MIN_MS * BYTES_PER_MS[self.format]:
-            raise refused("input_audio_buffer", f"The buffer has less than {MIN_MS} ms of sound.")
+            raise refused("input_audio_buffer", f"The buffer has less than {MIN_MS} ms of audio.")
         samples = bytes(self._samples)
         # PCM samples have two bytes each.
         return samples[: len(samples) // 2 * 2] if self.format == "pcm16" else samples

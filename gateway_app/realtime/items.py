@@ -98,7 +98,7 @@ def check_item(item: RealtimeItem, place: str, *, takes_sound: bool) -> None:
         raise refused(f"{place}.type", "A reference is allowed only in response.input.")
     for name in _NEEDED[item.type]:
         if getattr(item, name) is None:
-            raise refused(f"{place}.{name}", f"A {item.type} has this member.")
+            raise refused(f"{place}.{name}", f"An item of type {item.type} must have {name}.")
     for index, part in enumerate(item.content or ()):
         _check_part(part, item.role, f"{place}.content[{index}]", takes_sound=takes_sound)
 

@@ -80,7 +80,7 @@ async def _issued(
     """Issue a secret and return it with its session; raises RemoteProtocolError."""
     named = agent or session.model
     if not named:
-        raise refused("session.model" if is_ga else "model", "Name an agent.")
+        raise refused("session.model" if is_ga else "model", "Specify an agent.")
     speaks = bool((await speech_for(request, named)).speaks)
     fields = session.merged_into(SessionFields(), speaks=speaks)
     model = session.model if agent else None

@@ -286,7 +286,7 @@ def test_a_task_whose_delegated_work_needs_a_payment_requires_input_and_takes_it
     assert task["status"]["state"] == "TASK_STATE_INPUT_REQUIRED"
     message = task["status"]["message"]
     assert message["metadata"]["x402.payment.status"] == "payment-required"
-    assert message["parts"][0]["text"] == "Work passed on to paid costs up to $0.25."
+    assert message["parts"][0]["text"] == "Work delegated to paid costs up to $0.25."
     (offer,) = message["metadata"]["x402.payment.required"]["accepts"]
     assert offer["scheme"] == "token"
     listed = call(web, "boss", "ListTasks", {"status": "TASK_STATE_INPUT_REQUIRED"}, who=alice)
@@ -323,7 +323,7 @@ def test_a_payment_for_delegated_work_interrupts_the_run(
     first = run(web, "boss", run_input(TASK), alice)
     (interrupt,) = first[-1]["outcome"]["interrupts"]
     assert interrupt["reason"] == "payment_required"
-    assert interrupt["message"] == "Work passed on to paid costs up to $0.25."
+    assert interrupt["message"] == "Work delegated to paid costs up to $0.25."
     answer = {"interruptId": interrupt["id"], "status": "resolved" if pays else "cancelled"}
     if pays:
         answer["payload"] = {"token": payer_token(alice)}

@@ -64,5 +64,5 @@ def parse_message_v03(
 def file_part(file: FileV03, names: str) -> TaskPart:
     """Convert a file to a part; `names` is how errors call its bytes and its URI."""
     if (file.bytes is None) == (file.uri is None):
-        raise invalid(f"A file has {names}.")
+        raise invalid(f"A file must have {names}.")
     return TaskPart(raw=file.bytes, url=file.uri, filename=file.name, media_type=file.mime_type)

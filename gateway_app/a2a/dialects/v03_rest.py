@@ -83,7 +83,7 @@ def _sent_of(params: ProtoSendParams) -> SentMessage:
 
 def _part(part: ProtoPart) -> TaskPart:
     if sum(member is not None for member in (part.text, part.file, part.data)) != 1:
-        raise invalid("A part has one of text, file and data.")
+        raise invalid("A part must have exactly one of text, file and data.")
     if part.data is not None:
         return TaskPart(data=part.data.data)
     file = part.file

@@ -91,7 +91,7 @@ def _part(part: PartV1) -> TaskPart:
     contents = (part.text, part.raw, part.url)
     has_data = part.data is not msgspec.UNSET
     if sum(content is not None for content in contents) + has_data != 1:
-        raise invalid("A part has one of text, raw, url and data.")
+        raise invalid("A part must have exactly one of text, raw, url and data.")
     return TaskPart(
         text=part.text,
         raw=part.raw,

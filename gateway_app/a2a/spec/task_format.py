@@ -75,7 +75,9 @@ def _part(part: SpecPart) -> TaskPart:
         return TaskPart(text=part.text)
     file = part.file
     if part.type == "text" or file is None or (file.bytes is None) == (file.uri is None):
-        raise invalid(f"A part of type {part.type} has `{part.type}`; a file has bytes or a uri.")
+        raise invalid(
+            f"A part of type {part.type} must have `{part.type}`, and a file bytes or a uri."
+        )
     return TaskPart(raw=file.bytes, url=file.uri, filename=file.name, media_type=file.mime_type)
 
 

@@ -147,7 +147,7 @@ def _named_answer(
 ) -> Event:
     event = calls.get(str(data.get("callId") or data.get("call_id")))
     if event is None:
-        _refuse("`callId` names no open call of the task.")
+        _refuse("`callId` does not match an open call of the task.")
     if isinstance(event, ev.ToolApprovalRequired):
         return _decision(event, data)
     if "result" not in data:

@@ -85,7 +85,7 @@ def submitted(metadata: Mapping[str, Any], demand: ev.PaymentRequired) -> ev.Pay
     if not isinstance(token, str) or not token or terms.get("scheme", "token") != "token":
         raise RemoteProtocolError(
             ErrorCode.INVALID_EVENT,
-            f"`{PAYLOAD}` is a payment of the scheme token, with `payload.token`.",
+            f"`{PAYLOAD}` must be a payment of the scheme token, with `payload.token`.",
         )
     return uamp.Payment(
         scheme="token",
@@ -100,7 +100,7 @@ def _text_of(terms: Mapping[str, Any], name: str) -> str | None:
     value = terms.get(name)
     if value is None or isinstance(value, str):
         return value
-    raise RemoteProtocolError(ErrorCode.INVALID_EVENT, f"`{name}` in `{PAYLOAD}` is a string.")
+    raise RemoteProtocolError(ErrorCode.INVALID_EVENT, f"`{name}` in `{PAYLOAD}` must be a string.")
 
 
 def _amount_of(terms: Mapping[str, Any], demand: ev.PaymentRequired) -> str | None:
@@ -114,7 +114,7 @@ def _amount_of(terms: Mapping[str, Any], demand: ev.PaymentRequired) -> str | No
     if not _INTEGER.fullmatch(str(value)):
         raise RemoteProtocolError(
             ErrorCode.INVALID_EVENT,
-            f"`amount` in `{PAYLOAD}` is a whole number of the currency's smallest units.",
+            f"`amount` in `{PAYLOAD}` must be a whole number of the currency's smallest units.",
         )
     (offer,) = (demand.requirements.extra or {})["x402"]["accepts"]
     return format(Decimal(str(value)).scaleb(-offer["extra"]["decimals"]), "f")

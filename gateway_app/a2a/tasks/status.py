@@ -71,7 +71,7 @@ def _asking(event: Event, task_id: str) -> Iterator[TaskPart]:
             costs = format_amount(needed.amount, needed.currency)
             what = "This answer"
             if event.response_id != task_id:
-                what = f"Work passed on to {(needed.extra or {}).get('agent', 'another agent')}"
+                what = f"Work delegated to {(needed.extra or {}).get('agent', 'another agent')}"
             yield TaskPart(text=f"{what} costs up to {costs}.")
     members = uamp.to_dict(event)
     yield TaskPart(data={name: members[name] for name in members if name not in _FRAME})

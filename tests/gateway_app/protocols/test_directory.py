@@ -54,7 +54,7 @@ def test_an_agent_is_a_page_for_people(demo: ServerAddress, web: httpx.Client) -
     page = html.unescape(answer.text)
 
     assert answer.headers["Content-Type"].startswith("text/html")
-    assert "Says your words back for a price" in page
+    assert "Repeats your words for a price" in page
     assert "$0.02 per answer + $0.01 per 1,000 output tokens" in page
     assert "<code>websockets</code> for Python" in page
     assert re.findall(r'data-protocol="([^"]+)"', page) == PROTOCOLS
