@@ -46,15 +46,17 @@ def required(row: PaymentRequest, agent: str) -> ev.PaymentRequired:
 def waiting_for(row: PaymentRequest) -> ev.Progress:
     """Return the event for a chat's other members while an answer waits for its payer.
 
-    Reads the payer's row.
+    Clients in another language than English write their own sentence from `user_id`. Reads the
+    payer's row.
     """
     payer = "" if row.payer is None else row.payer.get_username()
     return ev.Progress(
         target="response",
         target_id=row.response_id,
         stage=WAITING_FOR_PAYMENT,
-        message=f"Waits for {payer}'s payment",
+        message=f"Waiting for {payer}'s payment",
         response_id=row.response_id,
+        user_id=None if row.payer_id is None else str(row.payer_id),
     )
 
 

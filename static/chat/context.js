@@ -51,6 +51,17 @@ export const pageAt = (view) => (view.closest("thread-panel") ? threadPage : pag
 export const pageOf = (entry) =>
   entry.thread && entry.thread === threadPage.state.thread ? threadPage : page;
 export const store = new ChatStore(api, client, me, offlineChats);
+/**
+ * The name of a person in a chat.
+ * @param {string} chatId @param {string} userId
+ * @returns {string} "" for a person who is not in the chat
+ */
+export function memberName(chatId, userId) {
+  const member = store
+    .get(chatId)
+    ?.participants.find(({ kind, id }) => kind === "user" && String(id) === userId);
+  return member ? people.nameOf(member.name) : "";
+}
 export const calls = new Calls({ client, store, api, me });
 
 /**

@@ -45,7 +45,7 @@ function answer(id, parts, more = {}, thread = "") {
 
 function answers() {
   answer("begins", []);
-  answer("pays", [], { messageId: "mine", waitsFor: "bob’s payment of $0.02" });
+  answer("pays", [], { messageId: "mine", waitsFor: "Waiting for bob's payment" });
   answer("thinks", [{ kind: "thinking", text: "The totals come first." }]);
   answer("works", [
     tool("csv_report", {

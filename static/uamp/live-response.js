@@ -86,8 +86,10 @@ export class LiveResponse {
     this.error = null;
     /** Why it is incomplete, for the user, once it ended. */
     this.reason = "";
-    /** The reason for a wait, such as another member's payment, in words. */
+    /** The reason for a wait, such as another member's payment, in the server's words. */
     this.waitsFor = "";
+    /** The id of the person whom it waits for, if the server sent it. */
+    this.waitsForUser = "";
     /** The log position of its end, once it ended. */
     this.seq = 0;
     /** Its usage and cost (UAMP §8.7), once it ended. */
@@ -140,8 +142,10 @@ export class LiveResponse {
   }
 
   /** Apply `progress` of the answer itself. @param {import("./types.js").Frame} event */
-  applyStage({ stage, message }) {
-    this.waitsFor = stage === "waiting_for_payment" ? message || "" : "";
+  applyStage({ stage, message, user_id: userId }) {
+    const isWaiting = stage === "waiting_for_payment";
+    this.waitsFor = (isWaiting && message) || "";
+    this.waitsForUser = (isWaiting && userId) || "";
   }
 
   /** Apply `progress` of a tool. @param {import("./types.js").Frame} event */

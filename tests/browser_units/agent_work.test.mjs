@@ -57,8 +57,13 @@ test("whose permission or payment is missing is named, before all else", () => {
   chat.approvals.list[0].userId = "7";
   assert.equal(text(), "writer: Waiting for approval of edit");
   chat.approvals.list[0].state = "closed";
-  response.applyStage({ stage: "waiting_for_payment", message: "Waits for bob's payment" });
-  assert.equal(text(), "writer: Waits for bob's payment");
+  const paying = { stage: "waiting_for_payment", message: "Waiting for bob's payment" };
+  response.applyStage(paying);
+  assert.equal(text(), "writer: Waiting for bob's payment");
+  response.applyStage({ ...paying, user_id: "1" });
+  assert.equal(text(), "writer: Waiting for alice's payment");
+  response.applyStage({ ...paying, user_id: "7" });
+  assert.equal(text(), "writer: Waiting for bob's payment");
   response.applyStage({ stage: "in_progress" });
   chat.payments.list = [{ responseId: "r1" }];
   assert.equal(text(), "writer: Waiting for your payment");

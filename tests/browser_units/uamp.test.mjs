@@ -130,11 +130,11 @@ test("a running answer says for whose payment it waits, until it goes on", () =>
     seq: 7,
   });
   const response = chat.responses.get("r");
-  stage("waiting_for_payment", "Waits for bob's payment");
-  assert.equal(response.waitsFor, "Waits for bob's payment");
+  stage("waiting_for_payment", "Waiting for bob's payment");
+  assert.equal(response.waitsFor, "Waiting for bob's payment");
   stage("in_progress");
   assert.equal(response.waitsFor, "");
-  stage("waiting_for_payment", "Waits for bob's payment");
+  stage("waiting_for_payment", "Waiting for bob's payment");
   socket.receive({
     type: "response.delta",
     session_id: "s1",

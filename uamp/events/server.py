@@ -256,7 +256,8 @@ class StateUpdated(Event, frozen=True, kw_only=True, tag="state.updated"):
 class Progress(Event, frozen=True, kw_only=True, tag="progress"):
     """The progress of a long operation (UAMP §6.12).
 
-    ``target`` is tool, response, upload or reasoning; ``percent`` is 0-100.
+    ``target`` is tool, response, upload or reasoning; ``percent`` is 0-100; ``user_id`` is the
+    person whom the operation waits for.
     """
 
     target: str
@@ -267,6 +268,7 @@ class Progress(Event, frozen=True, kw_only=True, tag="progress"):
     step: Count | None = None
     total_steps: Count | None = None
     response_id: str | None = None
+    user_id: str | None = None
 
 
 class Thinking(Event, frozen=True, kw_only=True, tag="thinking"):

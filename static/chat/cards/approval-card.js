@@ -1,7 +1,6 @@
 /** A tool call that waits for approval: the agent that asks, what for, and the two answers. */
 
-import { me, page, store } from "../context.js";
-import { people } from "../person/looks.js";
+import { me, memberName, page } from "../context.js";
 import { clockTime, dayName, daysAgo } from "../text/time.js";
 import { View, glyph } from "../view.js";
 import { html, nothing } from "../../vendor/lit/lit.js";
@@ -76,13 +75,9 @@ export function outcomeText({ name, agent, outcome }) {
 
 /** Whom the answer waits for, as shown to members who may not decide. @param {Approval} approval */
 function waitText({ userId }) {
-  const asker = store
-    .get(page.state.chatId)
-    ?.participants.find(({ kind, id }) => kind === "user" && String(id) === userId);
-  return asker
-    ? interpolate(gettext("Waiting for approval by %(name)s or an owner of the chat."), {
-        name: people.nameOf(asker.name),
-      })
+  const name = memberName(page.state.chatId, userId);
+  return name
+    ? interpolate(gettext("Waiting for approval by %(name)s or an owner of the chat."), { name })
     : gettext("Waiting for approval by the person who asked, or by an owner of the chat.");
 }
 

@@ -1,6 +1,7 @@
 /** A running answer, or one that ended without a message. */
 
-import { pageAt } from "../context.js";
+import { memberName, pageAt } from "../context.js";
+import { paymentText } from "../store/agent-work.js";
 import { Selected } from "../store/store.js";
 import { View, dots, face, glyph } from "../view.js";
 import { html } from "../../vendor/lit/lit.js";
@@ -62,7 +63,12 @@ class LiveResponseView extends View {
     const { _response: response, _name: name } = this;
     const isRunning = response.status === "running";
     const waitsFor =
-      response.waitsFor || (this._isToPay.value ? gettext("Waiting for your payment") : "");
+      response.waitsFor || this._isToPay.value
+        ? paymentText(
+            response.waitsFor,
+            memberName(pageAt(this).state.chatId, response.waitsForUser),
+          )
+        : "";
     return html` <div class="message-side">${face(name, "agent")}</div>
       <div class="message-main">
         <div class="live-head">

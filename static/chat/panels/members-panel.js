@@ -4,7 +4,7 @@
  */
 
 import { isApiError } from "../api.js";
-import { api, me, page, store } from "../context.js";
+import { api, me, memberName, page, store } from "../context.js";
 import { announce } from "../dom.js";
 import { PAYERS, ownsChat, priceText } from "../money/price.js";
 import { people } from "../person/looks.js";
@@ -245,7 +245,7 @@ export class MembersPanel extends View {
       return html`<small data-testid="agent-state" data-state=${online ? "ready" : "offline"}
         >${online ? gettext("Ready") : gettext("Offline: can't answer right now")}</small
       >`;
-    const text = workText(work, (userId) => this._nameOf(userId));
+    const text = workText(work, (userId) => memberName(this.chatId, userId));
     const bar =
       work.kind === "tool" && work.percent !== null
         ? html`<progress max="100" .value=${work.percent} aria-label=${text}></progress>`
@@ -253,14 +253,6 @@ export class MembersPanel extends View {
     return html`<small class="agent-work" data-testid="agent-state" data-state=${work.kind}
       >${text}${bar}</small
     >`;
-  }
-
-  /** @param {string} userId @returns {string} "" for a person who is not in the chat */
-  _nameOf(userId) {
-    const member = store
-      .get(this.chatId)
-      ?.participants.find(({ kind, id }) => kind === "user" && String(id) === userId);
-    return member ? people.nameOf(member.name) : "";
   }
 
   /** @param {Chat} chat @param {boolean} isQuiet */

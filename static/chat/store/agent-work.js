@@ -14,8 +14,9 @@ import { gettext, interpolate } from "../words.js";
  * @property {string} tool its name, while one runs or is asked for
  * @property {number|null} percent the tool's progress, if known
  * @property {string} step "2/5", where the tool has steps
- * @property {string} userId of the person who has to allow the tool; "" when unknown
- * @property {string} waitsFor whose payment is missing, as sent; "" for the user's own
+ * @property {string} userId of the person who has to allow the tool or to pay; "" when unknown
+ * @property {string} waitsFor whose payment is missing, in the server's words; "" for the user's
+ *   own
  */
 
 /**
@@ -37,13 +38,13 @@ export const shareOf = ({ percent, step, total_steps: total }) =>
  * @param {{responseId: string}[]} payments the user's own open payments
  * @returns {Work}
  */
-function workOf({ id, agent, parts, waitsFor }, approvals, payments) {
+function workOf({ id, agent, parts, waitsFor, waitsForUser }, approvals, payments) {
   /** @type {Work} */
   const work = { agent, kind: "thinking", tool: "", percent: null, step: "", userId: "", waitsFor };
   const approval = approvals.find((one) => one.responseId === id && one.state !== "closed");
   if (approval) return { ...work, kind: "approval", tool: approval.name, userId: approval.userId };
   if (waitsFor || payments.some((one) => one.responseId === id))
-    return { ...work, kind: "payment" };
+    return { ...work, kind: "payment", userId: waitsForUser };
   const last = parts.at(-1);
   if (last?.kind === "tool" && !last.done) {
     const { percent, step, total_steps: total } = last.progress ?? {};
@@ -78,6 +79,16 @@ export function worksOf({ responses, approvals, payments }) {
 }
 
 /**
+ * Whose payment an answer waits for.
+ * @param {string} waitsFor in the server's words; "" for the user's own
+ * @param {string} name of the person who has to pay; "" when unknown
+ */
+export function paymentText(waitsFor, name) {
+  if (!waitsFor) return gettext("Waiting for your payment");
+  return name ? interpolate(gettext("Waiting for %(name)s's payment"), { name }) : waitsFor;
+}
+
+/**
  * @param {Work} work
  * @param {(userId: string) => string} nameOf a person of the chat; "" when unknown
  */
@@ -88,7 +99,7 @@ export function workText({ kind, tool, percent, step, userId, waitsFor }, nameOf
       ? interpolate(gettext("Waiting for %(name)s to approve %(tool)s"), { name, tool })
       : interpolate(gettext("Waiting for approval of %(tool)s"), { tool });
   }
-  if (kind === "payment") return waitsFor || gettext("Waiting for your payment");
+  if (kind === "payment") return paymentText(waitsFor, nameOf(userId));
   if (kind === "thinking") return gettext("Thinking…");
   if (kind === "writing") return gettext("Writing…");
   if (percent === null) return interpolate(gettext("Running %(tool)s"), { tool });

@@ -93,7 +93,7 @@ def test_the_owner_who_pays_is_asked_for_prices_they_did_not_agree_to(
     waiting = asker.until("progress")[-1]
     assert (waiting["stage"], waiting["message"]) == (
         "waiting_for_payment",
-        "Waits for alice's payment",
+        "Waiting for alice's payment",
     )
     pay(payer, demand)
     assert asker.until(*TERMINAL)[-1]["type"] == "response.done"

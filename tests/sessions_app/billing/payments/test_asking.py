@@ -163,7 +163,8 @@ def test_the_others_see_for_whose_payment_an_answer_waits(
         waits = client.until("progress")[-1]
         assert (waits["target"], waits["target_id"]) == ("response", demand["response_id"])
         assert waits["stage"] == "waiting_for_payment"
-        assert waits["message"] == f"Waits for {alice.user.username}'s payment"
+        assert waits["message"] == f"Waiting for {alice.user.username}'s payment"
+        assert waits["user_id"] == str(alice.user.pk)
     pay(asker, demand)
     received += asker.until("payment.balance")
     assert "progress" not in types(received)
