@@ -217,7 +217,7 @@ class Connection:
             raise self._refusal(
                 event,
                 ErrorCode.SESSION_REQUIRED,
-                "Send session.create first, or name one of your sessions in session_id.",
+                "Send session.create first, or specify one of your sessions in session_id.",
             )
         if isinstance(event, SessionUpdate):
             return None
@@ -225,7 +225,7 @@ class Connection:
             raise self._refusal(
                 event,
                 ErrorCode.SESSION_REQUIRED,
-                "Several sessions are open: name one of them in session_id.",
+                "Several sessions are open: specify one of them in session_id.",
             )
         return next(iter(self._sessions))
 

@@ -27,7 +27,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     )
     event_bytes: Annotated[int, _about("One event without its media.")] = 256 * _KIB
     media_bytes: Annotated[int, _about("One base64 medium.")] = 8 * _MIB
-    string_bytes: Annotated[int, _about("One string that is not a medium.")] = 256 * _KIB
+    string_bytes: Annotated[int, _about("One string that is not media.")] = 256 * _KIB
     depth: Annotated[int, _about("Nested objects and arrays.")] = 32
     nodes: Annotated[int, _about("JSON values in one frame.")] = 10_000
     members: Annotated[int, _about("Members of one JSON object.")] = 1_000

@@ -244,7 +244,7 @@ class AgentState:
 
 def _messages(inputs: Iterable[InferenceInput]) -> tuple[Message, ...]:
     if isinstance(inputs, str):
-        raise TypeError("A str is one message, not several: append it with with_message(text).")
+        raise TypeError("Append a str with with_message(text): it is one message, not several.")
     return tuple([to_message(item) for item in inputs])
 
 

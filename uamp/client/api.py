@@ -75,16 +75,16 @@ class ServerApi:
         matches = [chat async for chat in self.chats() if chat.title.casefold() == title]
         if not matches:
             raise NotFoundError(
-                f"You are in no chat {name_or_id!r}.",
+                f"You are not in a chat called {name_or_id!r}.",
                 code="chat_not_found",
-                what_to_do="List your chats, or name one by its id.",
+                what_to_do="List your chats, or use the id of one.",
             )
         if len(matches) > 1:
             ids = ", ".join(chat.id for chat in matches)
             raise InvalidRequestError(
                 f"{len(matches)} chats have the title {name_or_id!r}: {ids}.",
                 code="ambiguous_chat",
-                what_to_do="Name the chat by its id.",
+                what_to_do="Use the id of the chat.",
             )
         return matches[0]
 
@@ -187,7 +187,7 @@ class ServerApi:
         match = _CONTENT_PATH.fullmatch(content)
         if match is None:
             raise InvalidRequestError(
-                f"{content!r} is not the id of a content.", code="content_not_found"
+                f"{content!r} is not the id of a stored file.", code="content_not_found"
             )
         content_id = match[1].lower()
         stored = await self._rest.read(f"/api/v1/contents/{content_id}", StoredContent)

@@ -173,7 +173,7 @@ def _address(url: str) -> str:
     scheme = address.partition("://")[0]
     if scheme not in {"http", "https"}:
         raise InvalidRequestError(
-            f"The address of a server begins with http:// or https://, not {scheme}://.",
+            f"A server address must begin with http:// or https://, not {scheme}://.",
             code="invalid_address",
         )
     return address.rstrip("/")

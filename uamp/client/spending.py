@@ -50,6 +50,7 @@ def _amount(text: str | Decimal) -> Decimal:
         amount = Decimal("NaN")
     if not amount.is_finite() or amount < 0:
         raise InvalidRequestError(
-            f"An amount is a decimal number such as 0.50, not {text!r}.", code="invalid_amount"
+            f"{text!r} is not an amount. Write a decimal number such as 0.50.",
+            code="invalid_amount",
         )
     return amount

@@ -78,10 +78,10 @@ def decode(
     loaded = load(raw, limits)
     frame = loaded.value
     if not isinstance(frame, dict):
-        raise RemoteProtocolError(ErrorCode.INVALID_EVENT, "an event is a JSON object")
+        raise RemoteProtocolError(ErrorCode.INVALID_EVENT, "an event must be a JSON object")
     type_name = frame.get("type")
     if not isinstance(type_name, str) or not type_name:
-        raise _refusal(frame, ErrorCode.INVALID_EVENT, "an event has a type, a string")
+        raise _refusal(frame, ErrorCode.INVALID_EVENT, "an event must have a type that is a string")
     _check_ids(frame, limits)
     cls = _TABLES[sender].get(type_name)
     event = _unknown(frame, type_name) if cls is None else _convert(frame, type_name, cls)
@@ -115,7 +115,7 @@ def _check_ids(frame: dict[str, Any], limits: Limits) -> None:
             raise _refusal(
                 frame,
                 ErrorCode.INVALID_EVENT,
-                f"{name} has 1 to {limits.event_id_chars} characters",
+                f"{name} must have 1 to {limits.event_id_chars} characters",
             )
 
 

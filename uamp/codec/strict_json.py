@@ -202,7 +202,7 @@ def _check_characters(value: object) -> None:
     for _, string in _strings(value):
         if _BAD_CHARACTER.search(string):
             raise RemoteProtocolError(
-                ErrorCode.INVALID_TEXT, "a string holds NUL or half of a surrogate pair"
+                ErrorCode.INVALID_TEXT, "a string contains NUL or a lone surrogate"
             )
 
 

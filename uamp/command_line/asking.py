@@ -76,7 +76,7 @@ async def ask(
     git diff | uamp ask --agent assistant 'What does this change?' -
     """  # noqa: D301 click reads the character
     if (chat is None) == (agent is None):
-        raise click.UsageError("Name a --chat or an --agent.")
+        raise click.UsageError("Specify either --chat or --agent.")
     words = message_of(text)
     has_person = asks_person(as_json=as_json)
     async with client_of(

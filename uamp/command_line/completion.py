@@ -77,5 +77,5 @@ def completion(context: click.Context, shell: str) -> None:
     completion_class = get_completion_class(shell)
     root = context.find_root().command
     if completion_class is None:
-        raise click.UsageError(f"No completion for {shell}.")
+        raise click.UsageError(f"Completion is not available for {shell}.")
     click.echo(completion_class(root, {}, "uamp", "_UAMP_COMPLETE").source())

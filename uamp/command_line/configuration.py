@@ -52,7 +52,7 @@ def load() -> SavedServers:
         return SavedServers()
     if os.name == "posix" and mode & _ONLY_OWNER:
         raise InvalidRequestError(
-            f"{path} has keys, and others may read it.",
+            f"{path} contains keys, and other users can read it.",
             code="keys_readable",
             what_to_do=f"Run: chmod 600 {path}",
         )
@@ -60,7 +60,7 @@ def load() -> SavedServers:
         return msgspec.json.decode(content, type=SavedServers)
     except msgspec.DecodeError as error:
         raise InvalidRequestError(
-            f"{path} cannot be understood: {error}",
+            f"{path} is not a valid configuration file: {error}",
             code="keys_unreadable",
             what_to_do="Correct the file, or remove it and save the keys again.",
         ) from None

@@ -72,7 +72,7 @@ async def chat(
     events are printed.
     """
     if (chat is None) == (agent is None):
-        raise click.UsageError("Name a chat or an --agent.")
+        raise click.UsageError("Specify either a chat or --agent.")
     terminal = ChatTerminal(as_json=as_json)
     async with client_of(
         url, server, pay_up_to=pay_up_to, agree=terminal.agree, approve=terminal.approve

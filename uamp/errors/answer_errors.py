@@ -75,7 +75,7 @@ ANSWER_ERRORS: tuple[ErrorRow, ...] = (
         ErrorCode.STEP_REFUSED,
         RESPONSE,
         "A step of the plan failed: its call was not allowed, or the client's tool failed.",
-        "Allow the call, or answer it without is_error.",
+        "Allow the call, or send a tool result without is_error.",
     ),
     ErrorRow(
         ErrorCode.INTERRUPTED,

@@ -34,14 +34,14 @@ FRAME_ERRORS: tuple[ErrorRow, ...] = (
     ErrorRow(
         ErrorCode.INVALID_TEXT,
         SESSION,
-        "A string holds NUL or half of a surrogate pair.",
+        "A string contains NUL or a lone surrogate.",
         FIX,
     ),
     ErrorRow(ErrorCode.TOO_DEEP, SESSION, "Objects and arrays are nested too deeply.", FIX),
     ErrorRow(ErrorCode.TOO_MANY_VALUES, SESSION, "The frame holds too many JSON values.", FIX),
     ErrorRow(ErrorCode.TOO_MANY_MEMBERS, SESSION, "One object has too many members.", FIX),
     ErrorRow(ErrorCode.KEY_TOO_LONG, SESSION, "A member's name is too long.", FIX),
-    ErrorRow(ErrorCode.STRING_TOO_LONG, SESSION, "A string or a medium is too long.", SMALLER),
+    ErrorRow(ErrorCode.STRING_TOO_LONG, SESSION, "A string or a media item is too long.", SMALLER),
     ErrorRow(
         ErrorCode.EVENT_TOO_LARGE,
         SESSION,

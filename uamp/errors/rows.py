@@ -8,7 +8,7 @@ SESSION = "session.error"
 RESPONSE = "response.error"
 EITHER = "session.error | response.error"
 FIX = "Correct the frame and send it again; the connection stays open."
-SMALLER = "Send less, or upload the medium and send its URL."
+SMALLER = "Send less, or upload the file and send its URL."
 
 
 class ErrorRow(msgspec.Struct, frozen=True):

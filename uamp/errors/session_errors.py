@@ -8,7 +8,7 @@ SESSION_ERRORS: tuple[ErrorRow, ...] = (
         ErrorCode.VERSION_MISMATCH,
         RESPONSE,
         "The major version in uamp_version is not 1.",
-        "Speak UAMP 1.x.",
+        "Use UAMP 1.x.",
         fatal=True,
         close_code=4426,
     ),
@@ -33,7 +33,7 @@ SESSION_ERRORS: tuple[ErrorRow, ...] = (
     ErrorRow(
         ErrorCode.STATE_CONFLICT,
         SESSION,
-        "state.update names a version of the chat's state other than the current one.",
+        "state.update is not based on the current version of the chat's state.",
         "Apply the changes in between, and send the change again for the current version.",
     ),
     ErrorRow(
@@ -105,7 +105,7 @@ SESSION_ERRORS: tuple[ErrorRow, ...] = (
     ErrorRow(
         ErrorCode.MESSAGE_CONFLICT,
         SESSION,
-        "message.edit names a revision of the message other than the current one.",
+        "message.edit is not based on the current revision of the message.",
         "Apply the changes in between, and send the edit again for the current revision.",
     ),
     ErrorRow(
@@ -175,8 +175,8 @@ SESSION_ERRORS: tuple[ErrorRow, ...] = (
     ErrorRow(
         ErrorCode.INVALID_MEDIA,
         SESSION,
-        "A medium is not valid base64, does not match its type, or is of an unsupported kind.",
-        "Correct the medium, or declare its actual format.",
+        "A media item is not valid base64, does not match its type, or is of an unsupported kind.",
+        "Correct the media item, or declare its actual format.",
     ),
     ErrorRow(
         ErrorCode.CONTENT_NOT_FOUND,
@@ -193,13 +193,13 @@ SESSION_ERRORS: tuple[ErrorRow, ...] = (
     ErrorRow(
         ErrorCode.NOTHING_TO_CANCEL,
         SESSION,
-        "response.cancel names no running response of this session.",
+        "response.cancel does not match a running response of this session.",
         "Nothing: the response has ended.",
     ),
     ErrorRow(
         ErrorCode.UNKNOWN_CALL,
         SESSION,
-        "tool.result names no waiting call of this session.",
+        "tool.result does not match a pending call of this session.",
         "Answer each tool.call once.",
     ),
     ErrorRow(

@@ -86,7 +86,7 @@ def _header(raw: bytes, typ: str) -> dict[str, Any]:
         raise BadSignature("Its algorithm is not supported.")
     kid = header["kid"]
     if not isinstance(kid, str) or len(kid) > _KID_CHARS:
-        raise BadSignature("Its header names no key.")
+        raise BadSignature("Its header has no valid kid.")
     return header
 
 

@@ -24,7 +24,7 @@ def decode_base64(text: str) -> bytes:
     The text may use either alphabet (RFC 4648 §4, §5), white space anywhere, and any padding.
     """
     if not text.isascii():
-        raise ValueError("base64 has letters, digits, +, / and = only")
+        raise ValueError("base64 may contain only letters, digits, +, / and =")
     return _decode(text.encode())
 
 
@@ -38,7 +38,7 @@ def media_bytes(text: str) -> bytes:
         return decode_base64(text)
     head = _HEAD.match(text)
     if head is None:
-        raise ValueError("a data: URL has a comma before its data")
+        raise ValueError("a data: URL must have a comma before its data")
     data = text[head.end() :].partition("#")[0].encode()
     if b"%" in data:
         data = _unescape(data)
@@ -62,7 +62,7 @@ def _unescape(data: bytes) -> bytes:
     """Resolve percent escapes; stray ``%`` stay. Raises ValueError for too many of them."""
     data, strays = _STRAY.subn(b"%25", data, count=_STRAYS)
     if strays == _STRAYS:
-        raise ValueError("a data: URL escapes % as %25")
+        raise ValueError("a data: URL must escape % as %25")
     # Quoted-printable has the same escapes after a different character, and is decoded in C.
     return binascii.a2b_qp(data.replace(b"=", b"=3D").replace(b"%", b"="))
 

@@ -116,10 +116,10 @@ def test_errors_say_what_to_do_and_have_their_exit_codes(
     priced("paid", per_answer="0.25")
     here = {"UAMP_URL": demo.http, "UAMP_KEY": alice.key}
     cases = [
-        (2, ["ask", "hello"], "--chat or an --agent"),
+        (2, ["ask", "hello"], "either --chat or --agent"),
         (3, ["chats"], "Create a key on the page /account"),
         (3, ["ask", "--agent", "echo", "hi"], "Create a key on the page /account"),
-        (4, ["ask", "--chat", "Nowhere", "hi"], "no chat 'Nowhere'"),
+        (4, ["ask", "--chat", "Nowhere", "hi"], "not in a chat called 'Nowhere'"),
         (4, ["ask", "--agent", "no-such", "hi"], "`uamp agents` lists"),
         (5, ["ask", "--agent", "paid", "hi"], "costs 0.25 USD"),
         (6, ["ask", "--chat", "Shared", "hi"], "Mention an agent"),

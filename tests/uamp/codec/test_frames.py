@@ -56,7 +56,7 @@ def test_an_id_may_have_128_characters_and_no_more(name: str) -> None:
     for bad in ("x" * 129, ""):
         error = _refused(json.dumps({**frame, name: bad}))
         assert error.code == ErrorCode.INVALID_EVENT
-        assert error.message == f"{name} has 1 to 128 characters"
+        assert error.message == f"{name} must have 1 to 128 characters"
         assert getattr(error, name) is None
 
 

@@ -25,7 +25,9 @@ from uamp.events import CLIENT_EVENTS
 def test_session_create_comes_first(frame: dict[str, Any]) -> None:
     error = refuse(Connection("server"), event_id="e", **frame)
     assert (error.code, error.event_id, error.fatal) == (ErrorCode.SESSION_REQUIRED, "e", False)
-    assert error.message == "Send session.create first, or name one of your sessions in session_id."
+    assert (
+        error.message == "Send session.create first, or specify one of your sessions in session_id."
+    )
 
 
 @pytest.mark.parametrize("type_name", ["ping", "capabilities.query"])
@@ -50,7 +52,7 @@ def test_several_sessions_must_be_named() -> None:
     assert hear(server, type="input.text", text="a", session_id="s2").session_id == "s2"
     error = refuse(server, type="input.text", text="a", event_id="e")
     assert (error.code, error.event_id) == (ErrorCode.SESSION_REQUIRED, "e")
-    assert "name one of them in session_id" in error.message
+    assert "specify one of them in session_id" in error.message
     assert refuse(server, type="session.end").code == ErrorCode.SESSION_REQUIRED
     assert server.sessions == ("s1", "s2")
 
