@@ -95,7 +95,7 @@ def new_key(algorithm: str) -> SigningKey:
         case "EdDSA":
             private = Ed25519PrivateKey.generate()
         case _:
-            raise UnusableKey(f"{algorithm} is none of {', '.join(ALGORITHMS)}.")
+            raise UnusableKey(f"{algorithm} is not one of {', '.join(ALGORITHMS)}.")
     return _named(private, algorithm)
 
 
@@ -112,7 +112,7 @@ def read_key(pem: bytes) -> SigningKey:
         case EllipticCurvePrivateKey() if isinstance(private.curve, SECP256R1):
             return _named(private, "ES256")
         case _:
-            raise UnusableKey("The key is neither of RSA, nor of Ed25519, nor of P-256.")
+            raise UnusableKey("The key must be RSA, Ed25519 or P-256.")
 
 
 @lru_cache(maxsize=256)

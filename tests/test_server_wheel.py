@@ -131,7 +131,8 @@ def running(program: Path, folder: Path, *arguments: str) -> Iterator[tuple[http
     ):
         # It says how to sign in once it listens.
         process.wait_until(
-            lambda: is_ready(web) and "Ctrl-C stops it." in process.output, seconds=START_SECONDS
+            lambda: is_ready(web) and "Press Ctrl-C to stop." in process.output,
+            seconds=START_SECONDS,
         )
         yield web, process
 

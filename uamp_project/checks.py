@@ -119,7 +119,7 @@ def check_signing_keys(**_: Any) -> list[CheckMessage]:
         return [
             Error(
                 f"A signing key cannot be read: {error}",
-                hint="Restore the file, or name the right ones in UAMP_SIGNING_KEYS.",
+                hint="Restore the file, or list the right ones in UAMP_SIGNING_KEYS.",
                 id="uamp.E023",
             )
         ]
@@ -137,7 +137,7 @@ def check_peer_certificates(**_: Any) -> list[CheckMessage]:
         return [
             Error(
                 str(error),
-                hint="Name a PEM file with certificates of peers or of their authorities.",
+                hint="Set it to a PEM file with certificates of peers or of their authorities.",
                 id="uamp.E025",
             )
         ]

@@ -100,8 +100,8 @@ def test_a_new_password_revokes_the_keys(monkeypatch: pytest.MonkeyPatch) -> Non
 @pytest.mark.parametrize(
     ("arguments", "password", "error"),
     [
-        (["taken"], "", "taken has an account"),
-        (["absent", "--new-password"], "", "no account is named absent"),
+        (["taken"], "", "taken already has an account"),
+        (["absent", "--new-password"], "", "There is no account named absent."),
         (["erin", "--password-stdin"], "short", "too short"),
         (["erin", "--password-stdin"], "password1", "too common"),
         (["two words"], "", "valid username"),
@@ -148,7 +148,7 @@ def test_up_names_each_step_before_it_takes_it(data_dir: Path, tmp_path: Path) -
         cwd=ROOT,
         env=environment(data_dir),
     ) as server:
-        until(lambda: "Ctrl-C stops it." in server.output, "it serves", seconds=60)
+        until(lambda: "Press Ctrl-C to stop." in server.output, "it serves", seconds=60)
         first_lines = server.output.partition("UAMP server")[0]
     steps = re.findall(r"^.* \.\.\.$", first_lines, re.MULTILINE)
     assert steps == ["Preparing the demo ...", "Starting the server ..."]
@@ -209,7 +209,7 @@ def test_two_that_migrate_at_once_both_end_well(vendor: str, tmp_path: Path) -> 
                 program.end()
     outputs = [program.output for program in started]
     assert [program.poll() for program in started] == [0, 0], outputs
-    assert sum("Waiting for another process" in output for output in outputs) == 1, outputs
+    assert sum("Waiting for another migration" in output for output in outputs) == 1, outputs
 
 
 @pytest.mark.any_database
@@ -283,7 +283,7 @@ def test_worker_runs_named_queues_until_it_is_terminated(data_dir: Path) -> None
         assert worker.stdout is not None
         with worker.limited_reads(START_SECONDS):
             line = worker.stdout.readline()
-        assert line == "Working on tools, webhooks. Ctrl-C stops it.\n"
+        assert line == "Working on tools, webhooks. Press Ctrl-C to stop.\n"
         assert worker.end(signal.SIGTERM) == 0
 
 

@@ -136,8 +136,8 @@ def extract_archive(archive: Path, into: Path) -> Manifest:
         raise ArchiveError(f"{archive} is not a readable backup: {reason}.") from error
     if manifest.format != FORMAT:
         raise ArchiveError(
-            f"{archive} has the format {manifest.format}, and this version reads {FORMAT}. Restore"
-            " it with the version that made it."
+            f"{archive} has backup format {manifest.format}; this version reads format {FORMAT}."
+            " Restore it with the version that created it."
         )
     paths = {
         path.relative_to(into).as_posix()
@@ -145,7 +145,7 @@ def extract_archive(archive: Path, into: Path) -> Manifest:
         if path.is_file() and path.name != MANIFEST
     }
     if paths != set(manifest.files):
-        raise ArchiveError(f"{archive} does not have the files that its {MANIFEST} names.")
+        raise ArchiveError(f"{archive} does not have the files that its {MANIFEST} lists.")
     for name, entry in manifest.files.items():
         path = into / name
         if path.stat().st_size != entry.size or _sha256(path) != entry.sha256:

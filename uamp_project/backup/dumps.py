@@ -58,7 +58,9 @@ def require_empty() -> None:
     """Raise DumpError if the database has tables, because a restore overwrites nothing."""
     if connection.vendor == "sqlite":
         if _sqlite_path().exists():
-            raise DumpError(f"{_sqlite_path()} is there. Choose a DATA_DIR without a database.")
+            raise DumpError(
+                f"{_sqlite_path()} already exists. Choose a DATA_DIR without a database."
+            )
         return
     if connection.introspection.table_names():
         raise DumpError("The database has tables. Restore into an empty one.")

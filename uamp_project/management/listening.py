@@ -19,7 +19,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--peers",
         metavar="[HOST:]PORT",
-        help="also serve peers there with TLS 1.3, HTTP/2 and HTTP/3, as `peers` does"
+        help="also serve peers on this address, over TLS 1.3, HTTP/2 and HTTP/3"
         " (UAMP_PEERS_ADDRESS)",
     )
     parser.add_argument("--no-worker", action="store_true", help="start no Celery workers")
@@ -30,10 +30,10 @@ def add_address_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--host",
         default=os.environ.get("HOST", "127.0.0.1"),
-        help="address to listen on (HOST, else 127.0.0.1)",
+        help="address to listen on (default: HOST, or 127.0.0.1)",
     )
     parser.add_argument(
-        "--port", type=_port, help="port to listen on, 0 for any free one (PORT, else 8000)"
+        "--port", type=_port, help="port to listen on, 0 for any free one (default: PORT, or 8000)"
     )
 
 

@@ -124,13 +124,13 @@ def _own_pair(say: Callable[[str], object]) -> CertificatePair:
         raise CommandError(str(error)) from error
     if files.previous is not None:
         say(
-            "Made a new certificate for peers, because the previous one ended soon or lacked a name"
-            f" of this server ({files.previous}). Peers refuse this server until they have the new"
-            " copy in UAMP_PEER_CA_FILE."
+            "Created a new certificate for peers, because the previous one was about to expire or"
+            f" lacked a name of this server ({files.previous}). Peers refuse this server until they"
+            " have the new copy in UAMP_PEER_CA_FILE."
         )
     elif files.is_new:
         say(
-            "Made a certificate for peers. Operators of other servers name a copy of it in"
+            "Created a certificate for peers. Operators of other servers put a copy of it in"
             " UAMP_PEER_CA_FILE."
         )
     say(f"Certificate for peers: {files.certificate}, SHA-256 {files.fingerprint}")

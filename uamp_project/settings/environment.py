@@ -76,7 +76,7 @@ def amount(name: str, default: str) -> str:
     except InvalidOperation:
         is_amount = False
     if not is_amount:
-        raise _refused(name, text, "an amount, as 1000 or 99.50")
+        raise _refused(name, text, "an amount, such as 1000 or 99.50")
     return text
 
 
@@ -139,7 +139,8 @@ def networks(name: str) -> list[str]:
             if item != "unix":
                 ipaddress.ip_network(item, strict=False)
         except ValueError:
-            raise _refused(name, item, "an address or a network, as 10.0.0.0/8, or unix") from None
+            expected = "an address or a network, such as 10.0.0.0/8, or unix"
+            raise _refused(name, item, expected) from None
     return entries
 
 
@@ -148,7 +149,7 @@ def origins(name: str) -> list[str]:
     entries = items(name)
     for item in entries:
         if item != "*" and not _ORIGIN.fullmatch(item):
-            raise _refused(name, item, "an origin, as https://example.org, or *")
+            raise _refused(name, item, "an origin, such as https://example.org, or *")
     return entries
 
 
@@ -171,7 +172,7 @@ def group_bytes(name: str, *, maximum: int) -> dict[str, int]:
     if not all(type(value) is int and 0 < value <= maximum for value in sizes.values()):
         text = string(name)
         raise _refused(
-            name, text, f'an object as {{"Operator": 1048576}}, each from 1 to {maximum}'
+            name, text, f'an object such as {{"Operator": 1048576}}, each from 1 to {maximum}'
         )
     return sizes
 
@@ -185,7 +186,7 @@ def ice_servers(name: str) -> list[dict[str, Any]]:
         is_good = False
     if not is_good or not isinstance(servers, list):
         raise ImproperlyConfigured(
-            f'{name} has to be a JSON array as [{{"urls": "turn:turn.example.org:3478",'
+            f'{name} has to be a JSON array such as [{{"urls": "turn:turn.example.org:3478",'
             ' "username": "uamp", "credential": "secret"}].'
         )
     return servers
@@ -204,7 +205,7 @@ def jwt_issuers(name: str) -> list[dict[str, Any]]:
         raise _refused(
             name,
             text,
-            'a JSON array as [{"issuer": "https://id.example.org", "audience":'
+            'a JSON array such as [{"issuer": "https://id.example.org", "audience":'
             ' ["https://chat.example.org"], "jwks_url": "https://id.example.org/jwks"}]',
         )
     return list(issuers)

@@ -39,7 +39,7 @@ class Command(BaseCommand):
         """Change the balance, and print the new one."""
         user = User.objects.filter(username=options["username"]).first()
         if user is None:
-            raise CommandError(f"There is no person {options['username']}.")
+            raise CommandError(f"There is no account named {options['username']}.")
         try:
             amount = Money.parse(options["amount"], options["currency"], signed=True)
             self._change(user, amount, options["reason"])

@@ -16,15 +16,15 @@ if TYPE_CHECKING:
 class Command(BaseCommand):
     """Rotates the keys of all owners, or of some; the old ones stay published."""
 
-    help = "Create new keys for signatures; the old ones stay published, without private halves."
+    help = "Create new signing keys; the public halves of the old ones stay published."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Add the owners: those of docs/signatures.md."""
         parser.add_argument(
             "owner",
             nargs="*",
-            help="agent:<id>, receipts, log, tree, shares, cards, federation or capabilities; all"
-            " without one",
+            help="agent:<id>, receipts, log, tree, shares, cards, federation or capabilities"
+            " (default: all)",
         )
         parser.add_argument(
             "--unreadable",
@@ -40,7 +40,7 @@ class Command(BaseCommand):
         if options["unreadable"]:
             owners = [owner for owner in owners if owner in unreadable]
         if unknown := sorted(set(owners) - set(signing)):
-            raise CommandError(f"No key signs for {', '.join(unknown)}.")
+            raise CommandError(f"There are no signing keys for {', '.join(unknown)}.")
         for owner in dict.fromkeys(owners):
             announced = owner_keys.signs_from(owner)
             if announced is not None and not owner_keys.unreadable_keys(owner):

@@ -231,5 +231,5 @@ def test_ice_servers_are_refused_without_their_passwords(
     monkeypatch.setenv("X", text)
     with pytest.raises(ImproperlyConfigured) as refused:
         ice_servers()
-    assert str(refused.value).startswith("X has to be a JSON array as ")
+    assert str(refused.value).startswith("X has to be a JSON array such as ")
     assert "secret.example" not in str(refused.value)

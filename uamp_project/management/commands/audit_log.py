@@ -19,9 +19,9 @@ class Command(BaseCommand):
 
     help = (
         "Check that no entry of a chat's log has been changed, removed or inserted since it was"
-        " written, and that its messages and answers are those of the log (docs/log-chain.md)."
-        " Without CHAT it checks all chats, and the tree of their signed heads (docs/log-tree.md)."
-        " It ends with 1 if any was changed."
+        " written, and that its messages and answers match the log (docs/log-chain.md). Without"
+        " CHAT it checks all chats, and the tree of their signed heads (docs/log-tree.md). Exits"
+        " with status 1 if anything was changed."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -72,10 +72,10 @@ class Command(BaseCommand):
             self.stdout.write(f"tree#{problem.at}: {problem.kind}. {sentence}")
         if (more := report.problem_count - len(report.problems)) > 0:
             self.stdout.write(f"tree: {more} more problems")
-        gone = f" {report.orphans} of them are of deleted chats." if report.orphans else ""
+        gone = f" ({report.orphans} of deleted chats)" if report.orphans else ""
         self.stdout.write(
-            f"The tree: {report.leaves} heads of logs, {report.checkpoints} checkpoints,"
-            f" {report.cosigned} of them cosigned.{gone}"
+            f"Tree: {report.leaves} log heads{gone}, {report.checkpoints} checkpoints"
+            f" ({report.cosigned} cosigned)."
         )
         return report.is_intact
 

@@ -32,7 +32,7 @@ class Command(BaseCommand):
 
     help = (
         "Write the database, the contents of chats and the keys of DATA_DIR into one file, while"
-        " the server runs. The file has all that was said and the keys: keep it like the server."
+        " the server runs. The file contains all messages and keys: protect it like the server."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:

@@ -35,10 +35,13 @@ class Command(BaseCommand):
             "--intent",
             action="append",
             choices=[intent.value for intent in (*INTENTS, *GUEST_INTENTS)],
-            help="an intent that it covers; ask without one",
+            help="an intent that it covers (default: ask); may be repeated",
         )
         parser.add_argument(
-            "--agent", action="append", default=[], help="an agent that it covers; all without one"
+            "--agent",
+            action="append",
+            default=[],
+            help="an agent that it covers (default: all); may be repeated",
         )
         parser.add_argument(
             "--hours",
@@ -54,7 +57,7 @@ class Command(BaseCommand):
         require_migrations()
         peer = Peer.objects.filter(did=options["did"], revoked_at__isnull=True).first()
         if peer is None:
-            raise CommandError(f"there is no peer {options['did']}")
+            raise CommandError(f"There is no peer {options['did']}.")
         intents = {Intent(intent) for intent in options["intent"] or [Intent.ASK]}
         try:
             with transaction.atomic():

@@ -18,7 +18,8 @@ class Command(BaseCommand):
     """Creates a token, and the connected agent if its name is unused."""
 
     help = (
-        "Create a connect token, with which a daemon registers one agent of a person, and print it."
+        "Create a connect token, with which a program registers one of a person's agents, and print"
+        " it."
         " An unused name becomes a private connected agent of theirs (docs/agents.md)."
     )
 
@@ -34,15 +35,15 @@ class Command(BaseCommand):
         name = User.normalize_username(options["username"])
         user = User.objects.filter(username=name, is_active=True).first()
         if user is None:
-            raise CommandError(f"no account is named {name}")
+            raise CommandError(f"There is no account named {name}.")
         try:
             agent, made = connect_tokens.issue(user.pk, options["agent"], by=ALL)
         except connections.NameNotYours as error:
-            raise CommandError(f"{options['agent']} is not {name}'s to connect") from error
+            raise CommandError(f"{name} may not connect {options['agent']}.") from error
         except connections.TooManyConnectedAgents as error:
-            raise CommandError(f"{name} has the maximum number of connected agents") from error
+            raise CommandError(f"{name} has the maximum number of connected agents.") from error
         except keys.TooManyKeys as error:
-            raise CommandError(f"{name} has the maximum number of keys") from error
+            raise CommandError(f"{name} has the maximum number of keys.") from error
         except ValidationError as error:
             raise CommandError(connections.problem_of(error)) from error
         if options["json"]:

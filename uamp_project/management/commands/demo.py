@@ -14,10 +14,10 @@ class Command(BaseCommand):
     """Prepares the demo; a second call changes nothing and prints the same."""
 
     help = (
-        "Prepare the people alice, bob and admin, agents and a chat to try the server with, and"
+        "Prepare the people alice, bob and admin, agents and a chat for trying out the server, and"
         " print the people's passwords and API keys, and the token with which a program answers as"
-        " the connected agent. Running it again changes nothing and prints"
-        " the same, but no password that a person has chosen since and no key that was revoked."
+        " the connected agent. Running it again changes nothing and prints the same, except"
+        " passwords that have been changed since and keys that have been revoked."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -27,8 +27,8 @@ class Command(BaseCommand):
         parser.add_argument(
             "--starting",
             action="store_true",
-            help="the server starts with this environment: where it names no model, a script"
-            " answers for the assistant",
+            help="the server starts with this environment: if no model is configured in it, a"
+            " script answers for the assistant",
         )
 
     def handle(self, *_: Any, **options: Any) -> None:

@@ -22,7 +22,7 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Add the person, the reason and the confirmation."""
         parser.add_argument("username", help="the person")
-        parser.add_argument("--reason", required=True, help="why, for the audit")
+        parser.add_argument("--reason", required=True, help="the reason, for the audit log")
         parser.add_argument("--yes", action="store_true", help="do not ask for confirmation")
 
     def handle(self, *_: Any, **options: Any) -> None:
@@ -30,7 +30,7 @@ class Command(BaseCommand):
         require_migrations()
         user = User.objects.filter(username=options["username"]).first()
         if user is None:
-            raise CommandError(f"There is no person {options['username']}.")
+            raise CommandError(f"There is no account named {options['username']}.")
         if not options["yes"]:
             typed = input(f"Type {user.username} to erase them permanently: ")
             if typed != user.username:
@@ -40,7 +40,8 @@ class Command(BaseCommand):
         except StillRunning as error:
             raise CommandError(str(error)) from error
         self.stdout.write(
-            f"Erased. The account is {erased.pseudonym} now. Deleted: {erased.chats_deleted} chats,"
-            f" {erased.messages} messages in others, {erased.files} files. Backups still have them:"
-            " after a restore, erase the person again."
+            f"Erased. The account is now called {erased.pseudonym}. Deleted:"
+            f" {erased.chats_deleted} chats, {erased.messages} messages in other chats,"
+            f" {erased.files} files. Backups still have them: after a restore, erase the person"
+            " again."
         )

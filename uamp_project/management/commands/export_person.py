@@ -31,7 +31,7 @@ class Command(BaseCommand):
         require_migrations()
         user = User.objects.filter(username=options["username"]).first()
         if user is None:
-            raise CommandError(f"There is no person {options['username']}.")
+            raise CommandError(f"There is no account named {options['username']}.")
         to: Path = options["file"]
         try:
             with to.open("xb") as file:

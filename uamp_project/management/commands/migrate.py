@@ -13,7 +13,7 @@ class Command(migrate.Command):
 
     def execute(self, *arguments: Any, **options: Any) -> str | None:
         """Lock before the checks: they fail on a file that another process is creating."""
-        with alone(lambda: self._say("Waiting for another process that migrates ...")):
+        with alone(lambda: self._say("Waiting for another migration to finish ...")):
             return super().execute(*arguments, **options)
 
     def handle(self, *arguments: Any, **options: Any) -> None:

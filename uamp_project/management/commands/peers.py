@@ -19,7 +19,7 @@ class Command(BaseCommand):
     help = (
         "Serve HTTP/1.1, HTTP/2, WebSocket and HTTP/3 with TLS 1.3 in one process, without workers"
         " and without a proxy. HTTP/3 is UDP at the same port. Needs the extra `peers`."
-        " Without a certificate, it makes one in DATA_DIR/peers."
+        " If no certificate is given, one is created in DATA_DIR/peers."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:

@@ -25,10 +25,9 @@ class Command(BaseCommand):
     """Restores a backup without overwriting anything."""
 
     help = (
-        "Restore a backup into a DATA_DIR without contents and keys, and an empty database"
-        " (DATABASE_URL, else SQLite in DATA_DIR) of the vendor that it was made of. Then the"
-        " database is migrated, and clients that were connected before start again with the"
-        " history as it is now."
+        "Restore a backup into a DATA_DIR without files and keys, and an empty database"
+        " (DATABASE_URL, or SQLite in DATA_DIR) of the same kind as in the backup. Then the"
+        " database is migrated, and clients that were connected before reload the history."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -56,8 +55,8 @@ class Command(BaseCommand):
                 manifest = extract_archive(options["file"], folder)
                 if NAMES[connection.vendor] not in manifest.files:
                     raise CommandError(
-                        f"{options['file']} is not of {connection.vendor}: DATABASE_URL has to"
-                        " choose the kind of database that the backup was made of."
+                        f"{options['file']} was not made from {connection.vendor}: DATABASE_URL"
+                        " must point to the kind of database that the backup was made from."
                     )
                 parts = (name.partition(".") for name in manifest.migrations)
                 if newer := unknown_migrations((app, name) for app, _, name in parts):

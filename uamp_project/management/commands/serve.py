@@ -178,7 +178,7 @@ class Command(BaseCommand):
             self.stdout.write(f"  sign in as {user['username']:6} {password}\n")
         for line in self._notes:
             self.stdout.write(line)
-        self.stdout.write("Ctrl-C stops it.\n")
+        self.stdout.write("Press Ctrl-C to stop.\n")
         self.stdout.flush()
 
 

@@ -32,14 +32,14 @@ class Command(BaseCommand):
         parser.add_argument(
             "--demo",
             action="store_true",
-            help="prepare people, agents and a chat to try the server with (the command `demo`)",
+            help="prepare people, agents and a chat for trying out the server (the command `demo`)",
         )
 
     def handle(self, *_: Any, **options: Any) -> None:
         """Prepare the database, and replace this process by the server."""
         host, port = options["host"], port_of(options)
         require_free(host, port)
-        with alone(lambda: self._say("Waiting for another process that migrates ...")):
+        with alone(lambda: self._say("Waiting for another migration to finish ...")):
             refuse_newer_database()
             if health.missing_migrations():
                 self._say("Preparing the database, which takes up to half a minute ...")

@@ -22,7 +22,7 @@ class Command(BaseCommand):
 
     help = (
         "Create an account and print its password, which the person changes on /account. With"
-        " --new-password an account that exists gets another one; its API keys are revoked then."
+        " --new-password, set a new password for an existing account and revoke its API keys."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -67,10 +67,12 @@ class Command(BaseCommand):
         user = User.objects.select_for_update(no_key=True).filter(username=name).first()
         if options["new_password"]:
             if user is None:
-                raise CommandError(f"no account is named {name}")
+                raise CommandError(f"There is no account named {name}.")
             return user
         if user is not None:
-            raise CommandError(f"{name} has an account; --new-password changes its password")
+            raise CommandError(
+                f"{name} already has an account. Use --new-password to change its password."
+            )
         is_admin = options["admin"]
         return User(username=name, email=options["email"], is_staff=is_admin, is_superuser=is_admin)
 

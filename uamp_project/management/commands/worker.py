@@ -21,8 +21,8 @@ class Command(BaseCommand):
     """Supervises a Celery worker for each queue until SIGTERM or Ctrl-C."""
 
     help = (
-        "Run workers of long tools, webhooks and readings (linked pages, transcripts), and start"
-        " those again that die. SIGTERM or Ctrl-C ends them; another worker takes over their tools."
+        "Run workers for long-running tools, webhooks and readings (linked pages, transcripts), and"
+        " restart any that die. SIGTERM or Ctrl-C ends them; another worker takes over their tools."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -55,7 +55,7 @@ class Command(BaseCommand):
             signal.signal(number, lambda *_: stopping.set())
         for worker in workers:
             worker.start()
-        self.stdout.write(f"Working on {', '.join(queues)}. Ctrl-C stops it.")
+        self.stdout.write(f"Working on {', '.join(queues)}. Press Ctrl-C to stop.")
         self.stdout.flush()
         while not stopping.wait(60):
             pass
