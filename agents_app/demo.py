@@ -29,14 +29,12 @@ _ASSISTANT_INSTRUCTIONS = (
 DEMO_AGENTS: dict[str, dict[str, Any]] = {
     "echo": {
         "description": gettext_noop(
-            "Says your words back, one by one. Scripted: no model answers."
+            "Repeats your words, one at a time. Scripted: no model answers."
         ),
         "options": {"script": "echo"},
     },
     "paid-echo": {
-        "description": gettext_noop(
-            "Says your words back for a price. Scripted: no model answers."
-        ),
+        "description": gettext_noop("Repeats your words for a price. Scripted: no model answers."),
         "options": {"script": "echo"},
         "pricing": {"per_answer": "0.02", "output_per_1k": "0.01"},
     },
@@ -66,15 +64,16 @@ DEMO_AGENTS: dict[str, dict[str, Any]] = {
     },
     "report": {
         "description": gettext_noop(
-            "Makes a report with a chart of a CSV file that you attach. Scripted: no model answers."
+            "Turns a CSV file that you attach into a report with a chart. Scripted: no model"
+            " answers."
         ),
         "options": {"script": "report"},
         "tools": ["csv_report"],
     },
     "studio": {
         "description": gettext_noop(
-            "Has the darkroom edit a picture that you attach, and shows it. Scripted: no model"
-            " answers."
+            "Asks the agent darkroom to edit a picture that you attach, and shows it. Scripted: no"
+            " model answers."
         ),
         "options": {"script": "studio"},
         "tools": ["present"],
@@ -90,7 +89,8 @@ DEMO_AGENTS: dict[str, dict[str, Any]] = {
     },
     "careful": {
         "description": gettext_noop(
-            "Edits pictures as the darkroom does, but asks you first. Scripted: no model answers."
+            "Edits pictures like the agent darkroom, but asks you first. Scripted: no model"
+            " answers."
         ),
         "options": {"script": "darkroom"},
         "tools": ["edit_picture"],

@@ -21,7 +21,7 @@ _OPENING: Final = _(
 )
 # Names are code: an agent that the answer mentioned would answer, too, and ask to be paid.
 _OVERVIEW: Final = _(
-    "The agents of the demo need no model. Where it is installed, mention them in the chat"
+    "The demo agents need no model. If the demo is installed, mention them in the chat"
     " *Welcome*:\n\n"
     "- `@echo` streams your words back\n"
     "- `@slow` gives a long answer that you can stop\n"

@@ -34,7 +34,9 @@ SCOPES: Final[dict[str, StrOrPromise]] = {
     "account:read": gettext_lazy("Read your profile, and find people"),
     "account:write": gettext_lazy("Change your profile and settings"),
     "keys:read": gettext_lazy("List your API keys"),
-    "keys:write": gettext_lazy("Create keys with at most its own rights, rotate and revoke keys"),
+    "keys:write": gettext_lazy(
+        "Create, rotate and revoke keys, never with more rights than this key"
+    ),
     "webhooks:read": gettext_lazy("Read your webhooks and their deliveries"),
     "webhooks:write": gettext_lazy("Create, change and delete webhooks"),
 }

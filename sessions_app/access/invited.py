@@ -30,7 +30,7 @@ class AccountForm(forms.Form):
     """The name and the password of a new account."""
 
     TAKEN = _("This name is taken. Choose another one.")
-    MIXED = _("Use the letters of only one script in the name.")
+    MIXED = _("Use letters from one script only, such as Latin or Cyrillic.")
 
     username = forms.CharField(max_length=150, validators=[User.username_validator])
     password = forms.CharField(max_length=4096, strip=False)

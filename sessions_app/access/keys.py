@@ -143,7 +143,8 @@ def _check_may_act_as(by: AbstractBaseUser | AnonymousUser | None, person: User)
     """Raise MayNotActAs if a secret of a person would give `by` more; None is the server."""
     if by is not None and not (isinstance(by, User) and may_act_as(by, person)):
         raise MayNotActAs(
-            f"{person} has rights that you do not have or chats that you may not see."
+            f"{person} has rights that you do not have, or chats that you may not see, so you"
+            " cannot create a key for them."
         )
 
 
@@ -283,11 +284,11 @@ def _check(user_id: int, request: KeyRequest) -> None:
     rights = request.rights
     for chat_id in rights.chats or ():
         if not membership.is_member(chat_id, user_id):
-            raise ImpossibleKey("chats", _("You are not in that chat."))
+            raise ImpossibleKey("chats", _("You aren't in that chat."))
     if rights.agents is not None:
         usable = {spec.id for spec in agents.list_agents(user_id)}
         if not rights.agents <= usable:
-            raise ImpossibleKey("agents", _("That agent does not exist, or you may not use it."))
+            raise ImpossibleKey("agents", _("That agent doesn't exist, or you may not use it."))
 
 
 def _problems(request: KeyRequest) -> Iterator[tuple[str, bool, str]]:
@@ -302,7 +303,7 @@ def _problems(request: KeyRequest) -> Iterator[tuple[str, bool, str]]:
     )
     unknown = unknown_scopes(rights.scopes)
     name = unknown[0][:40] if unknown else ""
-    yield "scopes", bool(unknown), _("There is no scope %(name)s.") % {"name": name}
+    yield "scopes", bool(unknown), _("There is no right named %(name)s.") % {"name": name}
     is_supported = rights.protocols is None or set() < rights.protocols <= set(PROTOCOLS)
     yield "protocols", not is_supported, _("Choose only supported protocols.")
     for field, ids in (("chats", rights.chats), ("agents", rights.agents)):

@@ -282,8 +282,8 @@ class ChatApp extends HTMLElement {
     const { turns } = client.outbox;
     const text = interpolate(
       ngettext(
-        "%(count)s message was not sent yet. Sign out and discard it?",
-        "%(count)s messages were not sent yet. Sign out and discard them?",
+        "%(count)s message hasn't been sent yet. Sign out and discard it?",
+        "%(count)s messages haven't been sent yet. Sign out and discard them?",
         turns.length,
       ),
       { count: turns.length },

@@ -208,11 +208,7 @@ class MoneyApprovals extends MoneyPart {
           </td>
         </tr>`,
     );
-    return table(
-      gettext("Agents that charge without asking"),
-      [gettext("Agent"), gettext("Limit"), ""],
-      rows,
-    );
+    return table(gettext("Pre-approved agents"), [gettext("Agent"), gettext("Limit"), ""], rows);
   }
 
   /** @param {string} name @param {string} id */

@@ -65,7 +65,7 @@ function dayPlot(days, currency) {
     <p class="plot-most">
       ${
         most
-          ? interpolate(gettext("Highest day: %(amount)s"), {
+          ? interpolate(gettext("Most spent in a day: %(amount)s"), {
               amount: formatAmount(most.amount, currency),
             })
           : gettext("Nothing yet")

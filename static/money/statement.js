@@ -99,7 +99,11 @@ class MoneyStatement extends MoneyPart {
           </td>
         </tr>`,
     );
-    return table(gettext("Statement"), [gettext("When"), gettext("What"), gettext("Amount")], rows);
+    return table(
+      gettext("Statement"),
+      [gettext("Date"), gettext("Description"), gettext("Amount")],
+      rows,
+    );
   }
 
   /** @param {Move} move */

@@ -102,7 +102,7 @@ class MoneyTokens extends MoneyPart {
           this._tokens.length
             ? table(
                 gettext("Payment tokens"),
-                [gettext("Token"), gettext("Left"), gettext("State"), ""],
+                [gettext("Token"), gettext("Left"), gettext("Status"), ""],
                 repeat(
                   this._tokens,
                   ({ id }) => id,

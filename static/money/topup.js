@@ -71,7 +71,7 @@ class MoneyTopUp extends MoneyPart {
           rows.length
             ? table(
                 gettext("Top-ups"),
-                [gettext("Requested on"), gettext("Amount"), gettext("State")],
+                [gettext("Requested on"), gettext("Amount"), gettext("Status")],
                 rows,
               )
             : nothing

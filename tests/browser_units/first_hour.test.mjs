@@ -32,7 +32,7 @@ const LINES = [
   [
     updated(person(BOB, "owner")),
     "bob is an owner now",
-    "You are an owner now",
+    "You're now an owner",
     "bob is an owner now",
   ],
   [

@@ -68,7 +68,7 @@ async def test_code_is_shown_as_a_diagram_and_as_code_again(
         box = await frame.bounding_box()
         assert box is not None
         assert 80 <= box["height"] <= 1_200
-        assert await page.locator("#announcer").text_content() == "The diagram is shown."
+        assert await page.locator("#announcer").text_content() == "Diagram shown."
         await expect(button).to_have_text("Show code")
         await page.keyboard.press("Enter")
         await expect(frame).to_have_count(0)

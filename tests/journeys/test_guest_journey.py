@@ -140,7 +140,7 @@ async def test_a_person_of_another_server_is_invited_accepts_and_writes(
                 int(action != "thread")
             )
         await expect(bob.get_by_test_id("call")).to_have_count(0)
-        reason = re.compile(f"No calls here: this chat is hosted on {HOME}")
+        reason = re.compile(f"You can't call from here: this chat is hosted on {HOME}")
         await expect(bob.get_by_test_id("no-call")).to_have_attribute("title", reason)
         await alice.get_by_test_id("call").click()
         not_called = alice.get_by_test_id("not-called")

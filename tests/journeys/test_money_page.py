@@ -144,7 +144,7 @@ async def test_a_refusal_is_explained_and_the_focus_stays(
         page = await payer.open(running)
         await write(page, "Hello")
         # A payer who allows less than the amount due does not pay it.
-        for up_to, hint in (("0.5", "allow at least that"), ("abc", "digits with a point")):
+        for up_to, hint in (("0.5", "allow at least that"), ("abc", "digits and a decimal point")):
             await page.get_by_test_id("pay-up-to").fill(up_to)
             await page.keyboard.press("Enter")
             await expect(page.get_by_test_id("payment-error")).to_contain_text(hint)

@@ -136,7 +136,7 @@ async def test_a_name_of_another_agent_is_refused(product: Product, chromium: Br
         await expect(name).to_be_focused()
         await expect(name).to_have_attribute("aria-invalid", "true")
         await expect(page.get_by_role("alert")).to_have_text(
-            "You may not connect this name. Choose another. "
+            "You can't use this name. Choose another one. "
         )
         no_complaints(page)
 

@@ -123,7 +123,7 @@ async def test_a_question_stays_in_sight_for_who_reads_its_answer_from_there(
         alice = await sign_in(low, product, "alice")
         await alice.get_by_test_id("settings").click()
         await alice.locator("#settings-tab-appearance").click()
-        await alice.get_by_role("switch", name="Scroll along while an answer is written").click()
+        await alice.get_by_role("switch", name="Follow an answer as it's written").click()
         await alice.keyboard.press("Escape")
         # Other members' views of the same chat still follow.
         bob = await sign_in(await running.new_context(), product, "bob")
@@ -258,7 +258,7 @@ async def test_the_focus_moves_to_the_next_thing_to_do(product: Product, chromiu
         await expect(page.get_by_test_id("composer")).to_be_focused()
         button = page.get_by_test_id("members")
         await expect(button).to_have_attribute("aria-expanded", "true")
-        await page.get_by_role("button", name="Close members").focus()
+        await page.get_by_role("button", name="Close the member list").focus()
         await page.keyboard.press("Enter")
         await expect(button).to_have_attribute("aria-expanded", "false")
         await expect(button).to_be_focused()

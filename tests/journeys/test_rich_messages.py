@@ -166,7 +166,7 @@ async def test_pictures_and_files_are_looked_at_in_the_page(
         await expect(viewer).to_contain_text("1 of 2")
         await page.keyboard.press("ArrowRight")
         await expect(viewer).to_contain_text("2 of 2")
-        await viewer.get_by_role("button", name="Larger").click()
+        await viewer.get_by_role("button", name="Zoom in").click()
         await expect(viewer.locator("img.is-large")).to_have_count(1)
         await page.keyboard.press("0")
         await page.keyboard.press("ArrowLeft")

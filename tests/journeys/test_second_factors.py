@@ -106,7 +106,7 @@ async def test_a_person_signs_in_with_an_app_and_with_a_passkey(
             await page.fill("input[name=username]", "alice")
             await page.fill("input[name=password]", password)
             await page.keyboard.press("Enter")
-            field = page.get_by_label("Code of your authenticator app, or a recovery code")
+            field = page.get_by_label("Code from your authenticator app, or a recovery code")
             await expect(field).to_be_focused()
             assert await fits(page)
             await page.screenshot(path=str(tmp_path / "factor.png"), full_page=True)

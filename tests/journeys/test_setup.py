@@ -50,8 +50,8 @@ async def test_the_first_operator_sets_up_a_server_on_a_phone(
             await page.keyboard.press("Enter")
 
             await expect(page.get_by_role("heading", name="Harbour is ready")).to_be_visible()
-            await page.get_by_role("button", name="Create an invitation link").press("Enter")
-            link = page.get_by_label("Invitation link")
+            await page.get_by_role("button", name="Create an invite link").press("Enter")
+            link = page.get_by_label("Invite link")
             await expect(link).to_be_focused()
             await _join(engine, await link.input_value())
             assert await page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]

@@ -153,7 +153,7 @@ async def test_the_badge_shows_what_became_of_an_answer(
         await shows(page, "valid", "Signed")
         product.run(OTHER_RECORD)
         await page.reload()
-        await shows(page, "changed", "Record changed")
+        await shows(page, "changed", "Stored copy changed")
 
         await write(page, "@echo of wood once more")
         await shows(page, "valid", "Signed")

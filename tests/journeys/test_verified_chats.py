@@ -52,7 +52,7 @@ NO_CRYPTOGRAPHY = "Object.defineProperty(crypto, 'subtle', { value: undefined })
 
 # What the page says of each change when the chat is verified.
 CHANGES = {
-    OTHER_EVENT: {"This entry of the log was changed, or inserted later."},
+    OTHER_EVENT: {"This log entry was changed or inserted later."},
     OTHER_RECORD: {
         (
             "The message is exactly what the agent signed, but the stored answer that"
@@ -233,7 +233,7 @@ async def test_a_check_that_fails_says_why(product: Product, chromium: Browser) 
             await dialog.get_by_role("button", name="Close").click()
 
         await page.route("**/export?*", lambda route: route.fulfill(body='{"type": "chat"'))
-        await fails("The chat could not be read to its end.")
+        await fails("The chat couldn't be read to the end.")
         await page.unroute("**/export?*")
         await page.route("**/jwks.json", lambda route: route.abort())
         await fails("Couldn't reach the server.")
@@ -250,5 +250,5 @@ async def test_a_check_that_fails_says_why(product: Product, chromium: Browser) 
         await page.add_init_script(NO_CRYPTOGRAPHY)
         await page.reload()
         await page.get_by_test_id("message").first.wait_for()
-        await fails("This browser can't verify the chat here. It needs an address with https.")
+        await fails("This browser can't verify the chat here. It needs an https address.")
         no_complaints(page)

@@ -270,7 +270,7 @@ def test_an_administrator_changes_the_name_in_the_admin() -> None:
 def test_the_operator_makes_an_invitation_and_a_visitor_joins() -> None:
     client = Client()
     page = post(client)["Location"]
-    assert "Create an invitation link" in client.get(page).content.decode()
+    assert "Create an invite link" in client.get(page).content.decode()
     assert not InviteLink.objects.exists()
 
     page_text = client.post(page).content.decode()

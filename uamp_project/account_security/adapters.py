@@ -35,7 +35,7 @@ _NOTES: Final = {
     ),
     "account/messages/email_confirmed.txt": _("Your email address %(email)s is confirmed."),
     "account/messages/email_confirmation_failed.txt": _(
-        "%(email)s belongs to another account. It was not confirmed."
+        "%(email)s belongs to another account. It wasn't confirmed."
     ),
     "account/messages/email_deleted.txt": _("The email address %(email)s was removed."),
     "account/messages/password_changed.txt": _(

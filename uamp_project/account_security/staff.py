@@ -38,6 +38,6 @@ def detour(request: HttpRequest, user: User) -> HttpResponse | None:
         page = reverse("mfa_reauthenticate" if has_app else "mfa_reauthenticate_webauthn")
         return redirect(f"{page}?{urlencode({'next': request.get_full_path()})}")
     if settings.UAMP_STAFF_SECOND_FACTOR and user.has_usable_password():
-        messages.warning(request, _("The administration requires a second factor. Add one here."))
+        messages.warning(request, _("The admin pages require a second factor. Add one here."))
         return redirect("mfa_index")
     return None

@@ -49,10 +49,7 @@ class AdminLoginView(LoginView):
         if request.user.is_authenticated and request.method == "GET":
             messages.error(
                 request,
-                _(
-                    "Your account has no access to the administration. "
-                    "Sign in with a different one."
-                ),
+                _("Your account can't open the admin pages. Sign in with a different one."),
             )
         return super().dispatch(request, *args, **kwargs)
 

@@ -45,7 +45,7 @@ def begin(request: HttpRequest) -> HttpResponse:
         return provider.begin(request, callback)
     except provider.SignInFailed as error:
         logger.warning("the OpenID provider cannot be used: %s", error)
-        return _failed(request, _("The sign-in service cannot be reached. Try again later."))
+        return _failed(request, _("The sign-in service can't be reached. Try again later."))
 
 
 @require_safe
@@ -61,7 +61,7 @@ def finish(request: HttpRequest) -> HttpResponse:
         claims = provider.finish(request)
     except provider.SignInFailed as error:
         logger.info("an OpenID sign-in failed: %s", error)
-        return _failed(request, _("Signing in did not work. Try again."))
+        return _failed(request, _("Signing in didn't work. Try again."))
     user = _person(claims)
     if user is None or not user.is_active:
         return _failed(

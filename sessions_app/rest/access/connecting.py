@@ -124,7 +124,7 @@ def command(request: HttpRequest, *, agent: str, secret: str) -> str:
 def _problem(error: Exception) -> str:
     match error:
         case connections.NameNotYours():
-            return _("You may not connect this name. Choose another.")
+            return _("You can't use this name. Choose another one.")
         case connections.TooManyConnectedAgents():
             return _("You have the maximum number of connected agents.")
         case _:

@@ -179,6 +179,4 @@ customElements.define("revisions-dialog", RevisionsDialog);
 
 /** @param {Revision} text that is not the last one */
 const nameOf = ({ revision }) =>
-  revision === 0
-    ? gettext("As it was sent")
-    : interpolate(gettext("Version %(n)s"), { n: revision + 1 });
+  revision === 0 ? gettext("Original") : interpolate(gettext("Version %(n)s"), { n: revision + 1 });

@@ -57,7 +57,7 @@ class MessageEditor extends View {
         @input=${() => this._written()}
       ></textarea>
       <div class="editor-foot">
-        <span class="editor-keys">${gettext("Enter saves, Escape cancels")}</span>
+        <span class="editor-keys">${gettext("Enter to save, Esc to cancel")}</span>
         ${
           mayAskEdited(this.entry)
             ? html`<button

@@ -27,7 +27,7 @@ export function quoteTemplate(quote) {
       new CustomEvent("show-message", { bubbles: true, detail: quote.id }),
     );
   return html`<button type="button" class="quote" data-testid="quote" @click=${show}>
-    <span class="visually-hidden">${gettext("Answers")} </span>${words(quote)}
+    <span class="visually-hidden">${gettext("In reply to")} </span>${words(quote)}
   </button>`;
 }
 
@@ -44,13 +44,13 @@ class ReplyPreview extends View {
     return html`<div class="reply-preview" data-testid="reply-preview">
       ${glyph("reply")}
       <div class="quote-words">
-        <span class="visually-hidden">${gettext("Answers")} </span>${words(entry)}
+        <span class="visually-hidden">${gettext("In reply to")} </span>${words(entry)}
       </div>
       <button
         type="button"
         class="icon-button"
-        aria-label=${gettext("Answer no message")}
-        title=${gettext("Answer no message")}
+        aria-label=${gettext("Cancel reply")}
+        title=${gettext("Cancel reply")}
         @click=${() => this._cancel()}
       >
         ${glyph("close")}

@@ -208,7 +208,7 @@ class CallBar extends View {
         : connection === "connected"
           ? ""
           : connection === "failed"
-            ? gettext("cannot be reached")
+            ? gettext("can't be reached")
             : gettext("is connecting"),
     }[state];
     return html`<li

@@ -28,7 +28,7 @@ const QUESTION_CHARS = 120;
 const NEXT = {
   token_expired: gettext("Pay from your balance instead."),
   token_invalid: gettext("Pay from your balance instead."),
-  rate_limited: gettext("Raise it, or wait until it resets."),
+  rate_limited: gettext("Raise the limit, or wait until it resets."),
   mandate_revoked: gettext("Pay from your balance instead."),
 };
 

@@ -24,7 +24,7 @@ const fires = (type) => (place) => {
 async function invite(name) {
   const { chatId } = page.state;
   const wanted = name.replace(/^@/, "");
-  if (!wanted) return gettext("Name a person or an agent: /invite bob.");
+  if (!wanted) return gettext("Add the name of a person or an agent, for example /invite bob.");
   const agents = await api.get("/agents");
   const isAgent = (agents.data || agents).some(
     (/** @type {{name: string}} */ agent) => agent.name === wanted,
@@ -34,7 +34,7 @@ async function invite(name) {
   });
   if (invitation) return interpolate(gettext("%(name)s is invited."), { name: wanted });
   await store.reload(chatId);
-  return interpolate(gettext("%(name)s is in the chat now."), { name: wanted });
+  return interpolate(gettext("%(name)s is now in the chat."), { name: wanted });
 }
 
 /** Pin the message being replied to, else the newest one. */

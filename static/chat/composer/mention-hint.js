@@ -101,7 +101,7 @@ class MentionHint extends View {
       <span
         >${
           who
-            ? interpolate(gettext("%(name)s is not in this chat."), { name: who.name })
+            ? interpolate(gettext("%(name)s isn't in this chat."), { name: who.name })
             : interpolate(gettext("No agent or person is called @%(name)s."), { name })
         }
         ${this._said}</span
@@ -137,7 +137,7 @@ class MentionHint extends View {
     try {
       await api.post(`/chats/${encodeURIComponent(id)}/participants`, { [kind]: name });
       await store.reload(id);
-      announce(interpolate(gettext("%(name)s is in the chat now."), { name }));
+      announce(interpolate(gettext("%(name)s is now in the chat."), { name }));
       this.closest("chat-composer")?.querySelector("textarea")?.focus();
     } catch (error) {
       if (!isApiError(error)) throw error;

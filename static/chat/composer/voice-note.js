@@ -193,7 +193,7 @@ export class VoiceNote {
     recorder.onstop = () => this._finished(recording);
     recorder.start();
     this._recording = recording;
-    announce(gettext("Recording. Press Escape to cancel."));
+    announce(gettext("Recording. Press Esc to cancel."));
     this._host.requestUpdate();
   }
 

@@ -134,7 +134,7 @@ export class ChatSettingsDialog extends DialogView {
               ><b>${gettext("Mute for me")}</b
               ><small
                 >${gettext(
-                  "No notifications; unread messages stay grey unless they mention you. Others can't see this",
+                  "No notifications, and unread messages stay grey unless they mention you. Others can't see this.",
                 )}</small
               ></span
             >

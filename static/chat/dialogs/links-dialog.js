@@ -23,7 +23,7 @@ const KINDS = /** @type {const} */ ({
 const FORMATS = {
   markdown: [gettext("Markdown"), gettext("to read")],
   json: [gettext("JSON"), gettext("one document, for programs")],
-  ndjson: [gettext("NDJSON"), gettext("a line for each message, for long chats")],
+  ndjson: [gettext("NDJSON"), gettext("one line per message, for long chats")],
 };
 const DAYS = [1, 7, 30];
 const USES = [1, 10, 100];
@@ -198,7 +198,7 @@ export class LinksDialog extends View {
         )}
         ${this._choice(
           "grows",
-          gettext("Include"),
+          gettext("Show"),
           [
             ["", gettext("messages so far")],
             ["1", gettext("later messages too")],

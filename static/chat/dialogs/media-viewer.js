@@ -144,9 +144,9 @@ class MediaViewer extends View {
         this._at >= this._pictures.length - 1,
         () => this._go(1),
       )}
-      ${this._tool("zoomOut", gettext("Smaller"), isLarge, this._step === 0, () =>
+      ${this._tool("zoomOut", gettext("Zoom out"), isLarge, this._step === 0, () =>
         this._zoom(-1),
-      )}${this._tool("zoomIn", gettext("Larger"), isLarge, this._step === ZOOMS.length - 1, () =>
+      )}${this._tool("zoomIn", gettext("Zoom in"), isLarge, this._step === ZOOMS.length - 1, () =>
         this._zoom(1),
       )}
       <a class="button" href=${url} download=${name}>${gettext("Download")}</a>`;

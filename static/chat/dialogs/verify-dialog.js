@@ -121,7 +121,7 @@ export class VerifyDialog extends DialogView {
       if (signal.aborted) return;
       if (error instanceof LostStream) throw new ApiError(0);
       if (error instanceof BadExport || error instanceof SyntaxError)
-        throw new ApiError(0, { detail: gettext("The chat could not be read to its end.") });
+        throw new ApiError(0, { detail: gettext("The chat couldn't be read to the end.") });
       if (!isApiError(error)) this._error = gettext("The check failed.");
       throw error;
     }
@@ -132,7 +132,7 @@ export class VerifyDialog extends DialogView {
     // Browsers have no cryptography for pages without https.
     if (!crypto.subtle)
       throw new ApiError(0, {
-        detail: gettext("This browser can't verify the chat here. It needs an address with https."),
+        detail: gettext("This browser can't verify the chat here. It needs an https address."),
       });
     const response = await reached(fetch(exportOf(chatId), { signal, cache: "no-store" }));
     if (!response.ok || !response.body) throw await errorOf(response);

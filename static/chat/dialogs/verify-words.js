@@ -14,12 +14,12 @@ import { gettext, interpolate, ngettext } from "../words.js";
 const PROBLEMS = {
   message_changed: gettext("This message differs from the one in the log."),
   message_missing: gettext("The log has a message here that is missing from the chat."),
-  entry_changed: gettext("This entry of the log was changed, or inserted later."),
-  entry_missing: gettext("An entry of the log is missing here."),
+  entry_changed: gettext("This log entry was changed or inserted later."),
+  entry_missing: gettext("A log entry is missing here."),
   checkpoint_changed: gettext("This entry differs from the one that the server signed."),
   head_changed: gettext("The signature on the end of the log doesn't match."),
   head_key_unknown: gettext(
-    "The end of the log was signed with a key that this server does not publish.",
+    "The end of the log was signed with a key that this server doesn't publish.",
   ),
   not_signed: gettext(
     "The server doesn't sign the end of this log. It may have been changed after it was signed.",
@@ -33,7 +33,7 @@ const PROBLEMS = {
   ),
   question_changed: gettext("The question isn't the one that was answered."),
   key_unknown: gettext(
-    "This answer or its receipt was signed with a key that this server does not publish.",
+    "This answer or its receipt was signed with a key that this server doesn't publish.",
   ),
   receipt_changed: gettext("This receipt isn't what the server signed."),
   price_changed: gettext("The agent signed a different price: %(price)s."),
@@ -152,7 +152,7 @@ export function gapsOf(result) {
     withCount(unverified, gettext("Messages that the log can't confirm: %(n)s.")),
     withCount(
       unchained,
-      gettext("Entries older than the hash chain, which nothing proves: %(n)s."),
+      gettext("Entries older than the hash chain, which can't be verified: %(n)s."),
     ),
     withCount(unsigned, gettext("Entries written since the end of the log was signed: %(n)s.")),
     withCount(unsupportedIn(result), gettext("Signatures that this browser can't verify: %(n)s.")),

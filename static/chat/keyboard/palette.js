@@ -10,7 +10,7 @@ import { sorted } from "./fuzzy.js";
 import { gettext, interpolate } from "../words.js";
 
 const SHOWN = 50;
-const THEMES = { system: gettext("as the system"), light: gettext("light"), dark: gettext("dark") };
+const THEMES = { system: gettext("system"), light: gettext("light"), dark: gettext("dark") };
 
 /** @param {string} theme of THEMES */
 async function setTheme(theme) {

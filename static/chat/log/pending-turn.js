@@ -8,11 +8,9 @@ import { gettext } from "../words.js";
 const STATES = {
   waiting: gettext("Not sent yet, will retry"),
   sent: gettext("Sending…"),
-  held: gettext("The server isn't accepting messages right now. This one will be retried"),
+  held: gettext("The server isn't accepting messages right now. This one will be retried."),
   failed: gettext("Not sent"),
-  unknown: gettext(
-    "It's not clear whether this was sent. Look for it in the chat before you send it again",
-  ),
+  unknown: gettext("This may or may not have been sent. Check the chat before you send it again."),
 };
 
 /** @typedef {import("../../uamp/outbox.js").Turn} Turn */

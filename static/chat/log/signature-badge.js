@@ -48,7 +48,7 @@ const STATES = {
   },
   unknown_key: {
     text: gettext("Key unknown"),
-    about: gettext("This answer was signed with a key that this server does not publish."),
+    about: gettext("This answer was signed with a key that this server doesn't publish."),
     icon: "alert",
     isBad: true,
   },
@@ -66,7 +66,7 @@ const STATES = {
 
 const STORED_CHANGED = {
   ...STATES.changed,
-  text: gettext("Record changed"),
+  text: gettext("Stored copy changed"),
   about: gettext(
     "The message is exactly what the agent signed, but the stored answer that other programs read was changed.",
   ),

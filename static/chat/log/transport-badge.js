@@ -13,7 +13,7 @@ import { gettext, interpolate } from "../words.js";
 const TRANSPORTS = /** @type {Record<string, {label: string, name: string}>} */ ({
   sse: { label: "UAMP", name: "UAMP over HTTP with server-sent events" },
   batch: { label: "UAMP", name: "UAMP over HTTP, in one batch" },
-  delegate: { label: gettext("Delegated"), name: gettext("a call of another agent") },
+  delegate: { label: gettext("Delegated"), name: gettext("another agent") },
   completions: { label: gettext("Completions"), name: gettext("OpenAI Chat Completions") },
   responses: { label: gettext("Responses"), name: gettext("OpenAI Responses") },
   anthropic: { label: "Messages", name: "Anthropic Messages" },

@@ -94,7 +94,7 @@ function showDiagram(block) {
     showCode(block);
     say(block, problem);
   };
-  const timer = setTimeout(() => fail(gettext("it takes too long.")), DRAWN_WITHIN_MS);
+  const timer = setTimeout(() => fail(gettext("it took too long.")), DRAWN_WITHIN_MS);
   addEventListener(
     "message",
     ({ source, origin, data }) => {
@@ -115,7 +115,7 @@ function showDiagram(block) {
         frame.style.height = `${Math.min(Math.max(data.height, MIN_PX), HIGHEST_PX)}px`;
         frame.classList.add("is-drawn");
         pre.hidden = true;
-        announce(gettext("The diagram is shown."));
+        announce(gettext("Diagram shown."));
       }
     },
     { signal: listening.signal },

@@ -69,7 +69,7 @@ async function remove(chat) {
   if (
     !confirm(
       interpolate(
-        gettext("Delete %(name)s for everyone? Its messages and files cannot be recovered."),
+        gettext("Delete %(name)s for everyone? Its messages and files can't be recovered."),
         { name: store.nameOf(chat) },
       ),
     )
@@ -115,9 +115,9 @@ export const CHAT_ACTIONS = [
   {
     name: "archive-chat",
     icon: "down",
-    label: ({ archived }) => (archived ? gettext("Move to the chats") : gettext("Archive")),
+    label: ({ archived }) => (archived ? gettext("Unarchive") : gettext("Archive")),
     run: (chat) =>
-      attempt(chat.archived ? gettext("Moved to the chats.") : gettext("Archived."), () =>
+      attempt(chat.archived ? gettext("Unarchived.") : gettext("Archived."), () =>
         place(chat, { archived: !chat.archived }),
       ),
   },

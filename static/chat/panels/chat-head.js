@@ -142,8 +142,10 @@ class ChatHead extends View {
   _noCall({ home }, others) {
     if (!home && !others.some(({ kind }) => kind === "user")) return nothing;
     const reason = home
-      ? interpolate(gettext("No calls here: this chat is hosted on %(server)s."), { server: home })
-      : gettext("No calls here: they don't reach people on other servers.");
+      ? interpolate(gettext("You can't call from here: this chat is hosted on %(server)s."), {
+          server: home,
+        })
+      : gettext("You can't call from here: calls don't reach people on other servers.");
     return html`<button
       type="button"
       class="icon-button call-button"

@@ -65,8 +65,8 @@ export class MembersPanel extends View {
         <button
           type="button"
           class="icon-button"
-          aria-label=${gettext("Close members")}
-          title=${gettext("Close members")}
+          aria-label=${gettext("Close the member list")}
+          title=${gettext("Close the member list")}
           @click=${() => this._fire("toggle-members")}
         >
           ${glyph("close")}

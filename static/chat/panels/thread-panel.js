@@ -91,7 +91,7 @@ export class ThreadPanel extends View {
       return html`<div class="empty" role="note">
         ${glyph("alert")}
         <h3>${gettext("Thread not found")}</h3>
-        <p>${gettext("Its first message doesn't exist, or you're not a member of the chat.")}</p>
+        <p>${gettext("It doesn't exist, or you're not a member of the chat.")}</p>
       </div>`;
     }
     return html`<div class="empty" role="note">

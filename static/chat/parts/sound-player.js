@@ -49,7 +49,7 @@ class SoundPlayer extends View {
     if (this._failed)
       return html`<p class="sound-failed">
         ${interpolate(gettext("%(name)s can't be played here."), { name: this.name })}
-        <a href=${this.src} download>${gettext("Download it")}</a>
+        <a href=${this.src} download>${gettext("Download")}</a>
       </p>`;
     return html`<div
       class="sound-player"
@@ -74,7 +74,7 @@ class SoundPlayer extends View {
         max=${Math.max(this._length, 0.1)}
         step="0.1"
         .value=${String(this._at)}
-        aria-label=${interpolate(gettext("Place in %(name)s"), { name: this.name })}
+        aria-label=${interpolate(gettext("Position in %(name)s"), { name: this.name })}
         aria-valuetext=${interpolate(gettext("%(at)s of %(length)s"), {
           at: clock(this._at),
           length: clock(this._length),

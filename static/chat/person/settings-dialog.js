@@ -23,7 +23,7 @@ const SECTIONS = {
   notifications: gettext("Notifications"),
   account: gettext("Account"),
 };
-const THEMES = { system: gettext("As the system"), light: gettext("Light"), dark: gettext("Dark") };
+const THEMES = { system: gettext("System"), light: gettext("Light"), dark: gettext("Dark") };
 const DENSITIES = { comfortable: gettext("Comfortable"), compact: gettext("Compact") };
 const SEND_KEYS = {
   enter: gettext("Enter sends, Shift+Enter starts a new line"),
@@ -194,7 +194,7 @@ class SettingsDialog extends View {
     )}
     ${this._switch(
       "follow_answers",
-      gettext("Scroll along while an answer is written"),
+      gettext("Follow an answer as it's written"),
       gettext("When off, the page stops with your question at the top."),
     )}${languages()}`;
   }

@@ -30,9 +30,9 @@ const ROLES_GIVEN = {
 };
 /** @type {Record<string, Wording>} */
 const ROLES = {
-  owner: { others: gettext("%(name)s is an owner now"), byMe: gettext("You are an owner now") },
-  admin: { others: gettext("%(name)s is an admin now"), byMe: gettext("You are an admin now") },
-  member: { others: gettext("%(name)s is a member now"), byMe: gettext("You are a member now") },
+  owner: { others: gettext("%(name)s is now an owner"), byMe: gettext("You're now an owner") },
+  admin: { others: gettext("%(name)s is now an admin"), byMe: gettext("You're now an admin") },
+  member: { others: gettext("%(name)s is now a member"), byMe: gettext("You're now a member") },
 };
 /** @type {Record<string, Wording>} */
 const MEMBERSHIP_BY_SELF = {
@@ -152,8 +152,8 @@ function linkText({ type, link, by }, me) {
   if (type === "link.revoked") {
     if (!by)
       return isInvite
-        ? gettext("An invite link ended because its creator lost the right to invite")
-        : gettext("A public link ended because its creator lost the right to share");
+        ? gettext("An invite link was revoked because its creator can no longer invite people")
+        : gettext("A public link was revoked because its creator can no longer share the chat");
     const revoked = LINKS_REVOKED[isInvite ? "invite" : "public"];
     return interpolate(wordingFor(revoked, by.id === me), { name: by.name });
   }

@@ -279,7 +279,7 @@ async def test_report_without_a_file_says_how_to_attach_one() -> None:
 @pytest.mark.parametrize(
     ("question", "excerpt"),
     [
-        ("what can you do?", "The agents of the demo need no model"),
+        ("what can you do?", "The demo agents need no model"),
         ("how do I upload a file?", "**Files**"),
         ("can I invite people to a chat?", "**Chats**"),
         ("which agents are there?", "**Agents**"),

@@ -137,7 +137,7 @@ def test_a_role_is_given_by_those_who_may(chat: Chat, ada: User, ben: User) -> N
     make_link(ben, chat)
     cleo = factories.user("cleo")
     link = make_link(ada, chat, role="admin")
-    assert "you would be an admin" in browser(cleo).get(link["path"]).content.decode()
+    assert "you'll join as an admin" in browser(cleo).get(link["path"]).content.decode()
     browser(cleo).post(link["path"])
     assert ("cleo", "admin") in members(chat)
 
@@ -170,7 +170,7 @@ def test_a_link_that_ended_invites_no_one(chat: Chat, ada: User, ben: User, end:
             remove_participant(chat_id=chat.pk, removed_by=ada, participant_id=member.pk)
     for answer in (browser(ben).get(path), browser(ben).post(path)):
         assert answer.status_code == 404
-        assert "This invitation has ended" in answer.content.decode()
+        assert "This invitation is no longer valid" in answer.content.decode()
     assert "ben" not in {name for name, _ in members(chat)}
 
 

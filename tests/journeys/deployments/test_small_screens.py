@@ -110,7 +110,7 @@ async def through_the_panels(page: Page) -> None:
         await expect(dialog).to_have_count(0)
         if not await page.locator("members-panel").is_visible():
             await page.get_by_test_id("members").tap()
-    await page.locator("members-panel").get_by_role("button", name="Close members").tap()
+    await page.locator("members-panel").get_by_role("button", name="Close the member list").tap()
     for keys in ("Control+k", "Control+Shift+F"):
         await page.keyboard.press(keys)
         await expect(dialog).to_be_visible()

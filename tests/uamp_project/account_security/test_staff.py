@@ -121,7 +121,7 @@ def test_staff_may_have_to_have_a_second_factor(settings: Settings) -> None:
     client = sign_in(root)
     answer = client.get(ADMIN, follow=True)
     assert answer.redirect_chain == [("/account/security", 302)]
-    assert b"The administration requires a second factor." in answer.content
+    assert b"The admin pages require a second factor." in answer.content
     # The chats stay open, and a new factor counts at once.
     assert client.get("/").status_code == 200
     confirm(client)
@@ -138,7 +138,7 @@ def test_staff_may_have_to_have_a_second_factor(settings: Settings) -> None:
 def test_people_without_a_right_to_the_admin_read_so() -> None:
     client = sign_in(factories.user())
     answer = client.get(ADMIN, follow=True)
-    assert b"Your account has no access to the administration." in answer.content
+    assert b"Your account can&#x27;t open the admin pages." in answer.content
     root = factories.superuser()
     form = {"username": root.username, "password": PASSWORD}
     assert client.post("/admin/login/", form)["Location"] == ADMIN

@@ -181,7 +181,7 @@ def test_a_code_is_good_in_its_own_browser_once(
         fresh = another()
         answer = fresh.web.get(f"/login/oidc/callback{odd}")
         assert answer.headers["Location"] == "/login", odd
-        assert "Signing in did not work" in fresh.web.get("/login").text
+        assert "Signing in didn't work" in fresh.web.get("/login").text
 
 
 def test_without_a_provider_its_paths_are_not_found(

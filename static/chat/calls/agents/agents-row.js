@@ -131,7 +131,9 @@ class AgentsRow extends View {
         data-testid="hands-free"
         aria-pressed=${String(isHandsFree)}
         title=${interpolate(
-          gettext("%(name)s answers after each pause; when off, only what you say with Talk"),
+          gettext(
+            "%(name)s answers after each pause; when off, it answers only what you say with Talk",
+          ),
           { name },
         )}
         @click=${() => host?.setHandsFree(name, !isHandsFree)}

@@ -19,7 +19,7 @@ import { gettext, interpolate } from "../../words.js";
 const SAID = {
   offline: gettext("You're offline: %(agent)s didn't get what you said."),
   waits: gettext("%(agent)s is waiting for payment or approval. Decide first, then say it again."),
-  lost: gettext("The connection was lost, and %(agent)s was not sent what you said. Say it again."),
+  lost: gettext("The connection was lost, and what you said didn't reach %(agent)s. Say it again."),
 };
 
 export class CallAgents {
