@@ -205,7 +205,7 @@ def _problems_of_model(agent: Agent) -> dict[str, str]:
     if agent.is_enabled and provider != ModelProvider.SCRIPTED and not problems.get("options"):
         problems["options"] = problem_of_address(provider, options)
     if provider != ModelProvider.SCRIPTED and not agent.model:
-        problems["model"] = "Name the model that answers."
+        problems["model"] = "Enter the name of the model."
     if provider == ModelProvider.SCRIPTED and options.get("script", agent.name) not in SCRIPTS:
-        problems["options"] = f"Name a script: {', '.join(SCRIPTS)}."
+        problems["options"] = f"Choose a script: {', '.join(SCRIPTS)}."
     return {name: words for name, words in problems.items() if words}

@@ -146,9 +146,8 @@ def read_pricing(value: Any) -> Pricing:
             )
     if (pricing.unfinished == "share") != (pricing.expected_tokens is not None):
         raise ValueError(
-            'With "unfinished": "share", and only then, say how many tokens an answer is expected'
-            ' to have: "expected_tokens": 400.'
+            'Set "expected_tokens", such as 400, if "unfinished" is "share", and only then.'
         )
     if pricing.currency != "USD":
-        raise ValueError("Prices are in USD.")
+        raise ValueError("Prices must be in USD.")
     return FREE if pricing.is_free else pricing

@@ -55,7 +55,7 @@ def adjust(*, key: str, account: int, amount: Money, by: int, reason: str, scope
     """
     limit = Money.parse(settings.UAMP_ADJUSTMENT_MAX, amount.asset)
     if abs(amount.amount) > limit.amount:
-        raise InvalidAmount(f"An adjustment is at most {limit} {amount.asset}.")
+        raise InvalidAmount(f"An adjustment may be at most {limit} {amount.asset}.")
     if not reason.strip():
         raise ValueError("An adjustment needs a reason.")
     if not AdjustmentRequest.objects.filter(key=key).exists():

@@ -57,7 +57,7 @@ class AccountKind(models.TextChoices):
     USER = "user", "person"
     AGENT = "agent"
     PLATFORM = "platform", "this server"
-    SUSPENSE = "suspense", "other side of adjustments"
+    SUSPENSE = "suspense", "suspense (adjustments)"
     POOL = "pool", "shared by a chat"
     TOKEN = "token", "payment token"
 
@@ -76,7 +76,7 @@ class Account(models.Model):
     posted = models.BigIntegerField(default=0, db_default=0)
     held = models.BigIntegerField(default=0, db_default=0)
     overdraft = models.BooleanField(
-        default=False, db_default=False, help_text="May fall below zero: mirrors of the outside."
+        default=False, db_default=False, help_text="May go negative: mirrors an external account."
     )
     created_at = models.DateTimeField(db_default=Now())
 

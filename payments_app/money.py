@@ -89,7 +89,9 @@ class Money:
         scale = asset_named(asset).scale
         match = _DECIMAL.fullmatch(text)
         if match is None:
-            raise InvalidAmount('An amount is written as digits with a point, like "12.50".')
+            raise InvalidAmount(
+                'Write the amount with digits and a decimal point, such as "12.50".'
+            )
         sign, whole, places = match[1], match[2], match[3] or ""
         if sign and not signed:
             raise InvalidAmount("An amount must not have a sign.")

@@ -204,7 +204,7 @@ def _check_chat(principal: Principal, chat_id: str | None) -> None:
         if principal.rights.chats is not None:
             raise RemoteProtocolError(
                 ErrorCode.FORBIDDEN,
-                "This credential is restricted to certain chats. Name one in `chat`.",
+                "This credential is restricted to certain chats. Specify one in `chat`.",
             )
         return
     if not principal.rights.sees_chat(chat_id) or not membership.is_member(

@@ -150,21 +150,21 @@ class Agent(models.Model):
     approvals = models.JSONField(
         default=list,
         blank=True,
-        help_text="Names of its long tools that a person has to allow each time, such as"
+        help_text="Long-running tools that a person has to approve each time, such as"
         ' ["edit_picture"].',
     )
     delegates = models.JSONField(
         default=list,
         blank=True,
-        help_text='Names of agents that it may give work to, such as ["report"].',
+        help_text='Agents that it may delegate to, such as ["report"].',
     )
     pricing = models.JSONField(
         default=dict,
         blank=True,
-        help_text='What it costs, in USD: {"per_answer": "0.01", "input_per_1k": "0.001",'
-        ' "output_per_1k": "0.002", "tools": {"csv_report": "0.05"}}. Empty: it is free. An answer'
-        " that is stopped costs the whole price of an answer once it has begun, or with"
-        ' {"unfinished": "share", "expected_tokens": 400} its share of so many tokens.',
+        help_text='Prices in USD: {"per_answer": "0.01", "input_per_1k": "0.001",'
+        ' "output_per_1k": "0.002", "tools": {"csv_report": "0.05"}}. Leave empty if it is free. A'
+        " stopped answer costs the full price of an answer once it has begun; with"
+        ' {"unfinished": "share", "expected_tokens": 400}, the share of 400 tokens written so far.',
     )
     strategy = models.CharField(max_length=10, choices=StrategyName, default=StrategyName.LOOP)
     strategy_options = models.JSONField(
@@ -175,8 +175,8 @@ class Agent(models.Model):
     )
     is_public = models.BooleanField(
         default=False,
-        help_text="If set, everyone who is signed in may use it; otherwise only its owner, staff"
-        " and the members of chats that its owner added it to."
+        help_text="If set, everyone who is signed in may use it; otherwise only its owner, staff,"
+        " and members of chats that its owner added it to."
         " Visitors may use it too, unless a model answers without a price"
         " (UAMP_ANONYMOUS_MODELS).",
     )
@@ -196,14 +196,14 @@ class Agent(models.Model):
     max_steps = models.PositiveIntegerField(
         default=10,
         validators=[MinValueValidator(1), MaxValueValidator(MAX_STEPS)],
-        help_text="Rounds of tool calls in one answer, at most 32. A plan has no more steps.",
+        help_text="Rounds of tool calls in one answer, at most 32; also the steps of a plan.",
     )
     max_output_tokens = models.PositiveIntegerField(
         null=True,
         blank=True,
         validators=[MinValueValidator(1)],
-        help_text="Tokens that the model may write in one answer, over all of its steps. Empty:"
-        " what the provider allows.",
+        help_text="Tokens that the model may write in one answer, over all of its steps. Leave"
+        " empty for the provider's limit.",
     )
     max_seconds = models.PositiveIntegerField(
         null=True,
@@ -367,7 +367,7 @@ class BudgetPeriod(models.TextChoices):
     DAY = "day"
     WEEK = "week"
     MONTH = "month"
-    TOTAL = "total", "in all"
+    TOTAL = "total", "in total"
 
 
 class Sponsorship(models.Model):

@@ -25,9 +25,9 @@ class ToolSourceTransport(models.TextChoices):
 class ToolSourceApproval(models.TextChoices):
     """The calls that a person has to approve."""
 
-    NEVER = "never", "no call"
-    WRITES = "writes", "calls of tools that may change something"
-    ALWAYS = "always", "every call"
+    NEVER = "never", "no calls"
+    WRITES = "writes", "calls to tools that may change something"
+    ALWAYS = "always", "all calls"
 
 
 class ToolSource(models.Model):
@@ -55,13 +55,13 @@ class ToolSource(models.Model):
         help_text="For stdio: the program. The setting UAMP_MCP_COMMANDS has to list it.",
     )
     args = models.JSONField(
-        default=list, blank=True, help_text='For stdio: its arguments, as ["-m", "my_server"].'
+        default=list, blank=True, help_text='For stdio: its arguments, such as ["-m", "my_server"].'
     )
     env = models.JSONField(
         default=dict,
         blank=True,
-        help_text='For stdio: its environment, as {"TOKEN": "${MCP_TOKEN}"}. ${MCP_…} is read from'
-        " the environment of this server. What is written out is kept, and not shown again.",
+        help_text='For stdio: its environment, such as {"TOKEN": "${MCP_TOKEN}"}. ${MCP_…} is read'
+        " from this server's environment. Other values are stored and never shown again.",
     )
     url = models.CharField(
         max_length=2000, blank=True, help_text="For HTTP: the address, beginning with https://."
@@ -69,8 +69,8 @@ class ToolSource(models.Model):
     headers = models.JSONField(
         default=dict,
         blank=True,
-        help_text='For HTTP: headers of each request, as {"Authorization": "Bearer ${MCP_TOKEN}"};'
-        " values as in the environment.",
+        help_text="For HTTP: headers of each request, such as"
+        ' {"Authorization": "Bearer ${MCP_TOKEN}"}. Values work as in the environment.',
     )
     is_enabled = models.BooleanField(default=True)
     approval = models.CharField(

@@ -109,7 +109,7 @@ def check_url(text: str, policy: Policy) -> Target:
     port = {"https": 443, "http": 80}.get(url.scheme, 0) if url.port is None else url.port
     is_allowed = not policy.allowed.isdisjoint((f"{host}:{port}", f"{host}:*"))
     if not host:
-        raise Unreachable("the URL names no host")
+        raise Unreachable("the URL has no host")
     if url.userinfo:
         raise Unreachable("the URL has user information")
     if url.fragment:

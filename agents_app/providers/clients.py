@@ -88,7 +88,7 @@ def build_model(
     of_vendor = vendor_options(spec.provider, extensions or {}).get("model")
     chosen = next((name for name in (model, of_vendor) if name in allowed), spec.model)
     if not chosen:
-        _refuse(spec, "it names no model", ErrorCode.INVALID_REQUEST)
+        _refuse(spec, "it has no model", ErrorCode.INVALID_REQUEST)
     return _provider(spec)(chosen)
 
 

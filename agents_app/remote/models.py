@@ -128,7 +128,7 @@ def called_of(
 ) -> Called:
     """Return where and how to call an agent; raises UPPError like `remote_model`."""
     if spec.protocol not in _SERVERS.keys() | _MODELS.keys():
-        raise _refused(spec, "it names no protocol", ErrorCode.INVALID_REQUEST)
+        raise _refused(spec, "no protocol is set for it", ErrorCode.INVALID_REQUEST)
     try:
         target = target_of(spec.url, is_peer=spec.protocol in ENVELOPES)
         key = key_for(spec.secret, target.place)

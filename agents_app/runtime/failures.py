@@ -198,8 +198,8 @@ def check_remote(spec: AgentSpec, *, servers: int) -> None:
     """
     if servers >= settings.UAMP_REMOTE_HOPS:
         raise AgentError(
-            f"{spec.name} is a remote agent, and {servers} servers have passed this request on"
-            " already. It is passed on no further.",
+            f"{spec.name} is a remote agent, and {servers} servers have already forwarded this"
+            " request, which is the limit.",
             code=ErrorCode.TOO_MANY_HOPS,
         )
     if pause := health.pause_of(spec):

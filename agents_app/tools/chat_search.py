@@ -26,9 +26,9 @@ def search_chat(
     """Search the earlier messages of this chat; return time, name and excerpt, newest first."""
     words = query.replace("\0", " ").split()
     if not words:
-        raise ToolError("Say which words to look for.")
+        raise ToolError("Enter at least one word to search for.")
     if len(words) > WORDS:
-        raise ToolError(f"Look for at most {WORDS} words at once.")
+        raise ToolError(f"Search for at most {WORDS} words at once.")
     context.progress(percent=0, step=1, total_steps=1, stage="search", message="Searching")
     messages = context.search_messages(words, limit=limit)
     context.progress(percent=100, step=1, total_steps=1, stage="done", message="Done")

@@ -70,8 +70,8 @@ def edit_picture(
         work.add("caption", f"captioned “{caption}”", lambda p: _captioned(p, caption))
     if not work.changes:
         raise ToolError(
-            "Nothing was to be done. Say at least one of rotate, thumbnail, grayscale, contrast"
-            " and caption."
+            "No edit was requested. Set at least one of rotate, thumbnail, grayscale, contrast and"
+            " caption."
         )
     picture = work.run(picture)
     work.report("write", "Storing the new picture", percent=90)

@@ -45,9 +45,9 @@ class OperationRefused(Exception):
 
 
 class ReasonForm(forms.Form):
-    """The reason, for the audit; `seen` is the row's state as the operator saw it."""
+    """The reason, for the audit log; `seen` is the row's state as the operator saw it."""
 
-    reason = forms.CharField(max_length=500, help_text="Recorded in the audit.")
+    reason = forms.CharField(max_length=500, help_text="Recorded in the audit log.")
     seen = forms.CharField(required=False, max_length=SEEN_CHARS, widget=forms.HiddenInput)
 
 

@@ -102,7 +102,7 @@ class ContentUseAdmin(HistoryAdmin):
     list_display = ("content", linked("chat"))
     list_select_related = ("content", "chat")
     search_fields = ("chat__id__exact", "content__id__exact")
-    search_help_text = "The id of a chat or a content."
+    search_help_text = "The id of a chat or a file."
 
 
 @admin.register(ContentPreview)
@@ -112,7 +112,7 @@ class ContentPreviewAdmin(HistoryAdmin):
     list_display = ("content", "has_preview", moment("created_at"))
     list_select_related = ("content",)
     search_fields = ("content__id__exact",)
-    search_help_text = "The id of a content."
+    search_help_text = "The id of a file."
     ordering = ("-content_id",)
     fields = ("content", "has_preview", "created_at")
     readonly_fields = ("has_preview",)

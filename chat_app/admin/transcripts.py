@@ -17,7 +17,7 @@ class TranscriptAdmin(HistoryAdmin):
     list_filter = (filter_by("state", TranscriptState.values),)
     list_select_related = ("content",)
     search_fields = ("content__id__exact",)
-    search_help_text = "The id of a content."
+    search_help_text = "The id of a file."
     ordering = ("-content_id",)
     fields = ("content", "state", "text", "created_at")
     content_fields = ("text",)

@@ -31,7 +31,7 @@ class ContentReader:
 
     def __post_init__(self) -> None:
         if self.user_id is None and not self.chat_id:
-            raise ValueError("A reader is a person, a chat's recipients, or both.")
+            raise ValueError("A reader must be a person, a chat's recipients, or both.")
 
     def __str__(self) -> str:
         """Return the reader's form in an address."""

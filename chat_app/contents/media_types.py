@@ -129,7 +129,7 @@ def sniff(data: bytes, *, declared: str, filename: str = "") -> str:
     label = canonical(declared)
     proven = _proven(data, label)
     if label in _PROVEN_PICTURES and not proven.startswith("image/"):
-        raise InvalidMedia("The image cannot be read.")
+        raise InvalidMedia("The picture cannot be read.")
     if proven in PILLOW_FORMATS:
         return _picture(data, proven, label)
     if proven:
@@ -168,7 +168,7 @@ def picture_type(data: bytes) -> str:
     if proven in PILLOW_FORMATS:
         check_picture(data, proven)
     elif not proven.startswith("image/"):
-        raise InvalidMedia("The image cannot be read.")
+        raise InvalidMedia("The picture cannot be read.")
     return proven
 
 
@@ -182,12 +182,12 @@ def check_picture(data: bytes, mime_type: str) -> None:
     try:
         with open_picture(data, formats=PILLOW_FORMATS[mime_type]) as image:
             if image.width * image.height > IMAGE_MAX_PIXELS:
-                raise InvalidMedia("The image has more than 50 megapixels.")
+                raise InvalidMedia("The picture has more than 50 megapixels.")
             image.verify()
     except (UnidentifiedImageError, OSError, SyntaxError, ValueError) as error:
-        raise InvalidMedia("The image cannot be read.") from error
+        raise InvalidMedia("The picture cannot be read.") from error
     except Image.DecompressionBombError as error:
-        raise InvalidMedia("The image has too many pixels.") from error
+        raise InvalidMedia("The picture has too many pixels.") from error
 
 
 def _picture(data: bytes, proven: str, label: str) -> str:

@@ -100,6 +100,6 @@ def check_room(owner: ContentOwner, size: int) -> None:
         max_files = settings.UAMP_ANONYMOUS_STORED_FILES
     stored = stored_by_owner.aggregate(bytes=Sum("size_bytes"), files=Count("pk"))
     if (stored["bytes"] or 0) + size > max_bytes:
-        raise QuotaExceeded(f"At most {max_bytes} bytes are stored for you.")
+        raise QuotaExceeded(f"You can store at most {max_bytes} bytes. Delete some files first.")
     if stored["files"] >= max_files:
-        raise QuotaExceeded(f"At most {max_files} files are stored for you.")
+        raise QuotaExceeded(f"You can store at most {max_files} files. Delete some first.")

@@ -189,9 +189,7 @@ def _ingest_item(item: uamp.ContentItem, how: _Ingestion) -> uamp.ContentItem:
         return _checked(item, content_id, how)
     if isinstance(medium, uamp.MediaUrl) and not is_data_url(url):
         if not re.match(r"https?://[^\s/]", url, re.IGNORECASE):
-            raise InvalidMedia(
-                "A medium must be base64 data, an http(s) URL or /api/content/<uuid>."
-            )
+            raise InvalidMedia("Media must be base64 data, an http(s) URL or /api/content/<uuid>.")
         _as_uuid(getattr(item, "content_id", None))
         return item
     return _stored(item, url, how)
@@ -295,7 +293,7 @@ def _decode(text: str) -> bytes:
     try:
         return media_bytes(text)
     except ValueError as error:
-        raise InvalidMedia("The medium is neither base64 data nor a data: URL.") from error
+        raise InvalidMedia("The media item is neither base64 data nor a data: URL.") from error
 
 
 def _declared(item: uamp.ContentItem, data: bytes) -> tuple[str, str]:

@@ -45,7 +45,7 @@ def begin(*, user_id: int, length: int, filename: str, mime_type: str) -> Upload
     """Start an upload; raises InvalidMedia for a bad length, QuotaExceeded if there is no room."""
     max_bytes = largest_file(ContentOwner(user_id=user_id))
     if not 0 < length <= max_bytes:
-        raise InvalidMedia(f"A file has 1 to {max_bytes} bytes.")
+        raise InvalidMedia(f"A file must have 1 to {max_bytes} bytes.")
     with transaction.atomic():
         # Locks the person's row, so that concurrent uploads are counted one after the other.
         check_quota(ContentOwner(user_id=user_id), 0)

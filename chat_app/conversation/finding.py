@@ -53,7 +53,9 @@ def find_messages(
         chats = chats.filter(pk__in=places)
     searched: list[Chat] = list(chats.order_by("-latest_at", "-pk")[:CHATS])
     if not searched and terms.chat is not None and places is None:
-        raise InvalidSearch(f"You are in no chat {terms.chat!r}. in: takes a chat's title or id.")
+        raise InvalidSearch(
+            f"You are not in a chat called {terms.chat!r}. in: takes a chat's title or id."
+        )
     filters = _filters(terms, user_id)
     lists: list[list[Message]] = []
     # Messages that are sent while the pages are read belong to none of them.

@@ -47,10 +47,10 @@ class TreeProblemKind(StrEnum):
 SENTENCES: Final = {
     TreeProblemKind.NODE_CHANGED: "The hash of a node does not follow from the leaves below it.",
     TreeProblemKind.NODE_MISSING: "A node of the tree is missing.",
-    TreeProblemKind.CHECKPOINT_CHANGED: "The checkpoint is not that of the tree at its size.",
+    TreeProblemKind.CHECKPOINT_CHANGED: "The checkpoint does not match the tree at its size.",
     TreeProblemKind.CHECKPOINT_MISSING: "No checkpoint covers the last leaves of the tree.",
     TreeProblemKind.HEAD_CHANGED: "The signed head of a log is not the one in the tree.",
-    TreeProblemKind.COSIGNATURE_CHANGED: "A cosignature is not that of its witness.",
+    TreeProblemKind.COSIGNATURE_CHANGED: "A cosignature does not match its witness.",
 }
 """Explanations of the problems, for people."""
 

@@ -53,7 +53,7 @@ def add_cosignatures(note: str, now: datetime) -> TreeCheckpoint:
     if not lines:
         raise NotAWitness
     if any(cosigned_at(line) > now.timestamp() + EARLY_SECONDS for line in lines.values()):
-        raise BadCheckpoint("The cosignature is of a time in the future.")
+        raise BadCheckpoint("The cosignature is dated in the future.")
     TreeCosignature.objects.bulk_create(
         [
             TreeCosignature(checkpoint=row, witness=name, line=line.line, created_at=now)

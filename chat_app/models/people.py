@@ -15,7 +15,7 @@ SITE_NAME_CHARS: Final = 60
 class Theme(models.TextChoices):
     """The colours of the pages."""
 
-    SYSTEM = "system", "as the system"
+    SYSTEM = "system"
     LIGHT = "light"
     DARK = "dark"
 

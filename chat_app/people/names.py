@@ -73,7 +73,7 @@ def clean_name(text: str) -> str:
     if not any(unicodedata.category(character)[0] in "LN" for character in name):
         raise InvalidName("A name needs a letter or a digit.")
     if mixes_scripts(name):
-        raise InvalidName("Use the letters of only one script in the name.")
+        raise InvalidName("Use letters from one script only, such as Latin or Cyrillic.")
     return name
 
 

@@ -144,7 +144,7 @@ def _checked(change: ProfileChange, user: User) -> dict[str, Any]:
         values["avatar_emoji"] = emoji
     if (colour := change.avatar_colour) is not None:
         if colour and not _COLOUR.fullmatch(colour):
-            raise InvalidProfile("avatar_colour", "Write a colour as #rrggbb.")
+            raise InvalidProfile("avatar_colour", "Enter a colour as #rrggbb.")
         values["avatar_colour"] = colour
     return values
 

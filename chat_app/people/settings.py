@@ -116,11 +116,11 @@ def _check_quiet_hours(row: PersonSettings) -> None:
     for name in ("quiet_from", "quiet_until"):
         value = getattr(row, name)
         if value and not _TIME.fullmatch(value):
-            raise InvalidSettings(name, "Write a time as 22:30.")
+            raise InvalidSettings(name, "Enter a time such as 22:30.")
     # A machine without a time zone database knows no zones: there only the form is checked.
     zones = available_timezones()
     if row.time_zone and not (row.time_zone in zones if zones else _ZONE.fullmatch(row.time_zone)):
-        raise InvalidSettings("time_zone", "Write a time zone as Europe/Berlin.")
+        raise InvalidSettings("time_zone", "Enter a time zone such as Europe/Berlin.")
     if bool(row.quiet_from) != bool(row.quiet_until):
         raise InvalidSettings("quiet_until", "Quiet hours need a start and an end.")
     if row.quiet_from and row.quiet_from == row.quiet_until:

@@ -333,9 +333,9 @@ class NewParticipantSerializer(StrictSerializer):
         """Require exactly one of the two; only an agent has a trigger."""
         attrs = super().validate(attrs)
         if ("user" in attrs) == ("agent" in attrs):
-            raise serializers.ValidationError("Name one user or one agent.")
+            raise serializers.ValidationError("Send either a user or an agent.")
         if "user" in attrs and "trigger" in attrs:
-            raise serializers.ValidationError({"trigger": "Only an agent has a trigger."})
+            raise serializers.ValidationError({"trigger": "Only agents can have a trigger."})
         return attrs
 
 

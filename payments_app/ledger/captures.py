@@ -101,7 +101,7 @@ def _check_decides(hold_id: str, by: int) -> None:
         return
     refuse_own([hold.account_id], by)
     if hold.asker_id == by:
-        raise OwnMoney("It pays for an answer that you asked for: another operator has to decide.")
+        raise OwnMoney("This hold pays for your own answer: another operator has to decide.")
     if is_running(hold.response_id):
         raise AnswerRuns("The answer is still running. Cancel it to release the unused amount.")
 

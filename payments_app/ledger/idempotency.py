@@ -49,7 +49,7 @@ def claim(scope: str, key: str, request: Sequence[Any]) -> ClaimedKey:
     one used with a different request.
     """
     if not 0 < len(key) <= KEY_LENGTH:
-        raise ValueError(f"A key has 1 to {KEY_LENGTH} characters.")
+        raise ValueError(f"A key must have 1 to {KEY_LENGTH} characters.")
     sha256 = fingerprint(request)
     new = rows(
         "INSERT INTO payments_app_idempotency (scope, key, sha256) VALUES (%s, %s, %s)"
@@ -86,7 +86,7 @@ def claim_many(requests: Sequence[KeyedRequest]) -> list[ClaimedKey | Idempotenc
     The answers are in the order of the requests; the same request twice is one claim.
     """
     if not all(0 < len(request.key) <= KEY_LENGTH for request in requests):
-        raise ValueError(f"A key has 1 to {KEY_LENGTH} characters.")
+        raise ValueError(f"A key must have 1 to {KEY_LENGTH} characters.")
     prints = [fingerprint(request.request) for request in requests]
     digests: dict[tuple[str, str], str] = {}
     for request, sha256 in zip(requests, prints, strict=True):

@@ -257,7 +257,7 @@ class SettleView(PaymentView):
                 return locked_for
         if len(payee.agents) == 1:
             return payee.agents[0][0]
-        raise ValidationError({"recipientId": "Name the agent to be paid."})
+        raise ValidationError({"recipientId": "Specify the agent to be paid."})
 
 
 class DelegateView(PaymentView):

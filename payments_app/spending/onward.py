@@ -67,7 +67,7 @@ def set_budget(agent_id: str, by: User, amount: Money) -> OnwardBudget:
     """
     limit = Money.parse(MAX_BUDGET, amount.asset)
     if amount > limit:
-        raise InvalidAmount(f"A budget is at most {limit} {limit.asset}.")
+        raise InvalidAmount(f"A budget may be at most {limit} {limit.asset}.")
     agent = Agent.objects.select_for_update(no_key=True).filter(pk=agent_id, owner=by).first()
     if agent is None:
         raise NotTheOwner(agent_id)

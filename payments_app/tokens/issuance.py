@@ -225,7 +225,7 @@ def _check_children(parent_id: str) -> None:
     if PaymentToken.objects.filter(parent_id=parent_id, closed_at=None).count() >= MAX_CHILDREN:
         raise TokenRefused(
             "token_invalid",
-            f"A payment token has at most {MAX_CHILDREN} open tokens made out of it."
+            f"A payment token may have at most {MAX_CHILDREN} open tokens made out of it."
             " Revoke one, or wait until one has expired.",
         )
 
@@ -336,7 +336,7 @@ def _later(seconds: float | None) -> datetime | None:
 
 def _audience(names: Sequence[str]) -> tuple[str, ...]:
     if len(names) > MAX_AUDIENCE or any(not 0 < len(name) <= AGENT_CHARS for name in names):
-        raise ImpossibleToken(f"An audience is at most {MAX_AUDIENCE} names of agents.")
+        raise ImpossibleToken(f"An audience may have at most {MAX_AUDIENCE} agents, by name.")
     return tuple(dict.fromkeys(names))
 
 

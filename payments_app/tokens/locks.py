@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 LOCK_SECONDS: Final = 3600.0
 MEMO_CHARS: Final = 500
-_OTHER_AGENT: Final = "The lock is not for this agent. Name the agent in `agent` when you lock."
+_OTHER_AGENT: Final = "The lock is not for this agent. Specify the agent in `agent` when you lock."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -101,7 +101,7 @@ def token_id_of(secret: str) -> tuple[str, str]:
     """
     secret = secret.strip()
     if not 0 < len(secret) <= SECRET_CHARS or not secret.isascii():
-        raise BadSecret("This is not a payment token of this server.")
+        raise BadSecret("This payment token was not issued by this server.")
     if not _is_bare(secret):
         secret = _decoded(secret)
     if secret.startswith(OPAQUE):
@@ -118,9 +118,9 @@ def _decoded(secret: str) -> str:
     try:
         text = decode_base64(secret).decode("ascii").strip()
     except ValueError:
-        raise BadSecret("This is not a payment token of this server.") from None
+        raise BadSecret("This payment token was not issued by this server.") from None
     if not _is_bare(text):
-        raise BadSecret("This is not a payment token of this server.")
+        raise BadSecret("This payment token was not issued by this server.")
     return text
 
 

@@ -175,8 +175,7 @@ def _check_amount(value: object, due: Money, *, in_units: bool) -> None:
     if amount < due:
         raise PaymentNotTaken(
             "payment_failed",
-            f"You offered {amount} {amount.asset}; {due} {due.asset} are due."
-            " Submit at least that.",
+            f"You offered {amount} {amount.asset}; {due} {due.asset} is due. Submit at least that.",
         )
 
 

@@ -216,7 +216,8 @@ def _read(offer: Offered, requirement: Mapping[str, Any], sender: Sender) -> _Pa
     atomic = int(value)
     if atomic < int(ours["amount"]):
         raise PaymentNotTaken(
-            "insufficient_balance", f"{demanded} {demanded.asset} are needed: the payment is less."
+            "insufficient_balance",
+            f"The payment is too low: {demanded} {demanded.asset} is needed.",
         )
     requirements = _requirements(payload, {**ours, "amount": value}, requirement)
     name = f"{ours['network']}:{ours['asset']}:{payer}:{nonce}".lower()

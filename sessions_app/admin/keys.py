@@ -76,7 +76,8 @@ class ApiKeyForm(_Form):
             raise forms.ValidationError(f"There is no active person {name}.")
         if self.operator is None or not may_act_as(self.operator, person):
             raise forms.ValidationError(
-                f"{name} has rights that you do not have or chats that you may not see."
+                f"{name} has rights that you do not have, or chats that you may not see, so you"
+                " cannot create a key for them."
             )
         return person
 

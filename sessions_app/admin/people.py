@@ -48,7 +48,7 @@ def _erase(person: User, options: dict[str, Any], request: HttpRequest) -> str:
         raise OperationRefused("That is not the username of this person. Nothing was erased.")
     operator = request.user
     if person.pk == operator.pk or not isinstance(operator, User):
-        raise OperationRefused("You cannot erase yourself. Ask another operator.")
+        raise OperationRefused("You cannot erase your own account. Ask another operator.")
     try:
         done = erase_person(person, reason=options["reason"], by=operator, wait=ERASE_SECONDS)
     except StillRunning as error:
@@ -83,7 +83,7 @@ ERASE_PERSON: Final = Operation(
     facts=lambda person: (
         f"Closes the account of {person}, deletes the chats that only they were in, their messages"
         " in other chats, their files, keys and sessions, and replaces their name with a pseudonym."
-        " What others wrote stays, and so do the ledger and the audit."
+        " What others wrote stays, and so do the ledger and the audit log."
     ),
     is_available=lambda person: not person.username.startswith(PREFIX),
     form=EraseForm,

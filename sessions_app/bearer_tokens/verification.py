@@ -67,7 +67,7 @@ def read_header(token: str) -> Header:
     kid, algorithm, kind = header.get("kid"), header.get("alg"), header.get("typ")
     issuer = claims.get("iss")
     if not isinstance(kid, str) or not 0 < len(kid) <= KID_CHARS:
-        raise TokenInvalid("it has no kid, or a long one")
+        raise TokenInvalid("its kid is missing or too long")
     if not isinstance(algorithm, str) or not isinstance(kind, str) or not isinstance(issuer, str):
         raise TokenInvalid("it has no alg, typ or iss")
     kind = kind.lower().removeprefix("application/")
@@ -89,9 +89,9 @@ def verify(
     Without an `audience`, `aud` must be present and the caller checks it.
     """
     if header.algorithm != key.algorithm or key.algorithm not in set(algorithms):
-        raise TokenInvalid(f"the algorithm {header.algorithm!r} is not that of the key")
+        raise TokenInvalid(f"its algorithm {header.algorithm!r} does not match the key")
     if header.type not in {kind.lower() for kind in types}:
-        raise TokenInvalid(f"the type {header.type!r} is not that of an access token")
+        raise TokenInvalid(f"its type {header.type!r} is not the type of an access token")
     try:
         claims: dict[str, Any] = jwt.decode(
             token,

@@ -49,7 +49,7 @@ class OfferTooLow(Exception):
 
     def __init__(self, offered: Money, due: Money, available: Money) -> None:
         super().__init__(
-            f"You offered {offered} {offered.asset}; {due} {due.asset} are due."
+            f"You offered {offered} {offered.asset}; {due} {due.asset} is due."
             " Submit at least that."
         )
         self.available = available
@@ -230,7 +230,7 @@ def _offered(session: OpenSession, payment: ev.Payment, spec: AgentSpec) -> Sour
         return Source(account_id=account.id, user_id=session.principal.user_id)
     if payment.scheme == "token":
         if not payment.token:
-            raise token_lookup.TokenRefused("payment_failed", "Name the payment token in `token`.")
+            raise token_lookup.TokenRefused("payment_failed", "Send the payment token in `token`.")
         return of_token(token_lookup.resolve(payment.token, agent=spec.name, agent_id=spec.id))
     raise token_lookup.TokenRefused(
         "payment_failed", f"Pay with the scheme token or balance, not {payment.scheme[:40]!r}."

@@ -258,7 +258,9 @@ class AgentSocket:
         if isinstance(event, ENDS):
             return None
         raise _refusal(
-            event, ErrorCode.SESSION_REQUIRED, "Name the session_id of the turn that you answer."
+            event,
+            ErrorCode.SESSION_REQUIRED,
+            "Send the session_id of the turn that you are answering.",
         )
 
 

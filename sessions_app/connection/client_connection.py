@@ -321,7 +321,7 @@ class ClientConnection:
                 self._send_error(
                     session_id,
                     code,
-                    "The token of this session expires within a minute. Send session.update.",
+                    "This session's token expires within a minute. Send session.update.",
                 )
 
     def _dismiss_session(self, session_id: str, code: ErrorCode, message: str) -> None:

@@ -53,7 +53,7 @@ async def register_agent(
     """Register the client as a daemon for an agent; raises RemoteProtocolError."""
     name = event.agent or connection.defaults.agent
     if not name:
-        raise RemoteProtocolError(ErrorCode.INVALID_EVENT, "Name the agent that you register.")
+        raise RemoteProtocolError(ErrorCode.INVALID_EVENT, "Specify the agent to register.")
     _check_may_register(connection, principal)
     await check_rate(connection, principal, "sessions")
     spec = await _claimed(name, principal)

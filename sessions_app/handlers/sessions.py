@@ -105,7 +105,7 @@ async def _principal_of(connection: ClientConnection, token: str | None) -> Prin
     if token is None:
         if connection.principal.is_expired:
             raise RemoteProtocolError(
-                ErrorCode.TOKEN_EXPIRED, "The token of this connection has expired. Send a new one."
+                ErrorCode.TOKEN_EXPIRED, "This connection's token has expired. Send a new one."
             )
         return connection.principal
     principal = await verified(token, connection)

@@ -183,7 +183,7 @@ def _check_token(connection: ClientConnection, event: uamp.Event) -> None:
         return
     if attached.session.principal.is_expired:
         raise RemoteProtocolError(
-            ErrorCode.TOKEN_EXPIRED, "The token of this session has expired. Send a new one."
+            ErrorCode.TOKEN_EXPIRED, "This session's token has expired. Send a new one."
         )
 
 

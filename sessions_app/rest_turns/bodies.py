@@ -39,7 +39,7 @@ class NewMessageSerializer(StrictSerializer):
         required=False,
         allow_blank=True,
         trim_whitespace=False,
-        help_text="The text, in Markdown; at most UAMP_MESSAGE_BYTES.",
+        help_text="The text, in Markdown: at most UAMP_MESSAGE_BYTES bytes.",
     )
     attachments = serializers.ListField(
         child=serializers.UUIDField(),

@@ -76,7 +76,7 @@ class ResponseSerializer(serializers.Serializer[Any]):
     waiting_for = WaitingSerializer(
         many=True,
         help_text="The payments, decisions and client tool results that a `waiting` response needs,"
-        " with those of the work that it delegated.",
+        " including those of work that it delegated.",
     )
     created_at = serializers.DateTimeField()
     finished_at = serializers.DateTimeField(allow_null=True)

@@ -53,7 +53,7 @@ def decide_call(session: OpenSession, answer: ev.ToolApprove) -> ToolCall | None
         if len(asking) > 1 or (answer.response_id is None and _has_decided(session, answer)):
             raise RemoteProtocolError(
                 ErrorCode.INVALID_EVENT,
-                "Calls of several answers have this call_id: name the response.",
+                "Several answers have a call with this call_id: send response_id as well.",
                 details={"param": "response_id"},
             )
         (row,) = asking

@@ -48,7 +48,7 @@ def readable(content_id: str, *, chat_id: str, asker: quota.ContentOwner) -> Con
     try:
         return _readable(str(uuid.UUID(content_id)), chat_id, asker)
     except (ValueError, reading_rights.ContentNotFound):
-        raise ToolError(f"There is no content {content_id[:80]!r} in this chat.") from None
+        raise ToolError(f"There is no file {content_id[:80]!r} in this chat.") from None
 
 
 def _readable(content_id: str, chat_id: str, asker: quota.ContentOwner) -> Content:

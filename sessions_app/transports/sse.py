@@ -104,7 +104,7 @@ async def stream_events(request: HttpRequest, name: str = "") -> HttpResponseBas
     if session is None:
         raise RemoteProtocolError(
             ErrorCode.UNKNOWN_SESSION,
-            "Name one of your sessions in X-Session-ID; "
+            "Specify one of your sessions in X-Session-ID; "
             "POST /events with session.create opens one.",
         )
     if not registry.current().followers.has_room_for(exchange.connection.principal):

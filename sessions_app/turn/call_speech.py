@@ -80,7 +80,7 @@ def _agent(session: OpenSession, speech: ev.CallSpeech) -> AgentMember:
     if answering.exists():
         raise RemoteProtocolError(
             ErrorCode.BUSY,
-            f"{agent.name} is answering. Cancel that answer, or send this when it has ended.",
+            f"{agent.name} is answering. Cancel that answer, or try again when it has finished.",
             details={"retry_after": AGAIN_SECONDS},
         )
     return agent
@@ -99,15 +99,15 @@ def _check_speech(inputs: Sequence[ev.InputEvent]) -> None:
         elif isinstance(input_event, ev.InputAudio) and isinstance(input_event.audio, str):
             length += _length_of(input_event)
         else:
-            raise _invalid("What is said in a call is raw sound, and text that names it.", "inputs")
+            raise _invalid("Speech in a call must be raw audio, with its text.", "inputs")
     if length > limit or words > TEXT_CHARS:
         raise RemoteProtocolError(
             ErrorCode.EVENT_TOO_LARGE,
-            f"One utterance in a call may have at most {limit // 1000} seconds of sound and"
+            f"One utterance in a call may have at most {limit // 1000} seconds of audio and"
             f" {TEXT_CHARS} characters of text.",
         )
     if length < MIN_MS:
-        raise _invalid(f"What is said in a call has {MIN_MS} ms of sound at least.", "inputs")
+        raise _invalid(f"Speech in a call must have at least {MIN_MS} ms of audio.", "inputs")
 
 
 def _length_of(sound: ev.InputAudio) -> int:
@@ -115,7 +115,7 @@ def _length_of(sound: ev.InputAudio) -> int:
     if sound.format not in FORMATS:
         raise RemoteProtocolError(
             ErrorCode.UNSUPPORTED_MODALITY,
-            f"Sound in a call is {', '.join(FORMATS)}.",
+            f"Audio in a call must be {' or '.join(FORMATS)}.",
             details={"modality": "audio"},
         )
     try:

@@ -175,7 +175,7 @@ def _check_chain(response_id: str, spec: AgentSpec, target: AgentSpec) -> None:
         )
     if len(above) + 1 > settings.UAMP_DELEGATE_DEPTH:
         raise ToolError(
-            f"Work can be passed on at most {settings.UAMP_DELEGATE_DEPTH} times. "
+            f"Work can be delegated at most {settings.UAMP_DELEGATE_DEPTH} times. "
             "Do the task yourself."
         )
     original = above[-1].response_id if above else response_id

@@ -211,7 +211,7 @@ def _quote_of(session: OpenSession, message_id: str) -> str:
     quotes = chat_history.quotes_of(session.chat_id, [message_id])
     if message_id not in quotes:
         raise RemoteProtocolError(
-            ErrorCode.MESSAGE_NOT_FOUND, "reply_to names no message in this chat."
+            ErrorCode.MESSAGE_NOT_FOUND, "reply_to does not match any message in this chat."
         )
     return quotes[message_id]
 

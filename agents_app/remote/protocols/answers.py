@@ -88,7 +88,7 @@ class RemoteAnswer:
         if call_id in self._calls:
             return []
         if len(self._calls) >= CALLS:
-            raise self.invalid(f"more than {CALLS} calls of tools")
+            raise self.invalid(f"more than {CALLS} tool calls")
         self._calls[call_id] = parse_call(call_id, name, arguments)
         return [
             tool_call_delta(
@@ -120,9 +120,9 @@ class RemoteAnswer:
     def link(self, url: object, label: str, *, is_image: bool = False) -> list[StreamEvent]:
         """Add a link to a media item; only http addresses are passed on."""
         if not isinstance(url, str) or not url.startswith(("https://", "http://")):
-            return self.progress(f"{label or 'A medium'} was sent as data, which is not kept.")
+            return self.progress(f"{label or 'A media item'} was sent as data, which is not kept.")
         if any(char in url for char in " \t\r\n<>()"):
-            return self.progress(f"{label or 'A medium'} has an invalid address.")
+            return self.progress(f"{label or 'A media item'} has an invalid address.")
         name = "".join(char for char in label if char not in "[]\n\r") or "file"
         text = f"{'!' if is_image else ''}[{name[:200]}]({url})"
         return self.say(f"\n\n{text}\n\n" if self._texts else f"{text}\n\n")

@@ -108,7 +108,9 @@ class UampAnswer(RemoteAnswer):
                 code = provider_code(event.error.code)
                 raise self.failed(event.error.message, code)
             case PaymentRequired():
-                raise self.failed("it requires a payment over a socket", ErrorCode.QUOTA_EXCEEDED)
+                raise self.failed(
+                    "it accepts payment only over a WebSocket", ErrorCode.QUOTA_EXCEEDED
+                )
             case PaymentError():
                 message = f"it refused the payment: {event.code} {event.message}"
                 raise self.failed(message, ErrorCode.QUOTA_EXCEEDED)

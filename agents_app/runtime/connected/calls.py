@@ -142,7 +142,7 @@ class DaemonCalls:
             claims.fail("two calls of one id")
         if len(self._call_ids) >= CALLS:
             raise AgentError(
-                f"{self._name} made more than {CALLS} calls of tools and was stopped.",
+                f"{self._name} made more than {CALLS} tool calls and was stopped.",
                 code=ErrorCode.TOO_MANY_STEPS,
             )
         self._call_ids.add(call_id)

@@ -93,7 +93,7 @@ def _apply(row: Participant, change: AgentSettings) -> None:
         )
         row.keywords = list(keywords) or None
     if row.trigger == ParticipantReplyTrigger.KEYWORD and not row.keywords:
-        raise NoKeywords("Name a keyword that the agent answers.")
+        raise NoKeywords("Add at least one keyword for the agent to answer.")
     if change.context is not None:
         row.context = ContextScope(change.context)
     if change.context_messages is not None:

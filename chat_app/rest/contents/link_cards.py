@@ -34,7 +34,9 @@ class LinkCardsSerializer(serializers.Serializer[Any]):
     """The cards of a message."""
 
     cards = LinkCardSerializer(many=True)
-    pending = serializers.BooleanField(help_text="A worker is reading more: ask again in a moment.")
+    pending = serializers.BooleanField(
+        help_text="More cards are being fetched: request them again in a moment."
+    )
 
 
 class LinkCardsView(RestView):

@@ -52,7 +52,7 @@ class AgentChangeSerializer(StrictSerializer):
         write_only=True,
         max_length=4096,
         trim_whitespace=False,
-        help_text="The key of a remote agent; stored encrypted and never shown. Empty: none.",
+        help_text="The key of a remote agent; stored encrypted and never shown. Empty for none.",
     )
     instructions = serializers.CharField(
         required=False, allow_blank=True, help_text="The system prompt."

@@ -296,4 +296,4 @@ def _refusals() -> Iterator[None]:
             errors=[{"parameter": "emoji", "detail": "Not an emoji."}],
         ) from error
     except errors.EmptyMessage as error:
-        raise ValidationError({"content": "A message needs text or a medium."}) from error
+        raise ValidationError({"content": "A message needs text or a file."}) from error

@@ -103,7 +103,7 @@ class MessagesQuery(FieldsQuery, SeqQuery):
     kind = serializers.ChoiceField(
         choices=["text", *MEDIA],
         required=False,
-        help_text="Messages with text, or a medium of this kind.",
+        help_text="Messages with text, or with media of this kind.",
     )
     has = choices_field(HAS, "Messages with all of these.")
     created_after = serializers.DateTimeField(required=False)

@@ -78,7 +78,7 @@ class ThreadSerializer(serializers.Serializer[Any]):
     replies = serializers.IntegerField()
     last_at = serializers.DateTimeField()
     last_seq = serializers.IntegerField()
-    participants = FaceSerializer(many=True, help_text="The last five repliers.")
+    participants = FaceSerializer(many=True, help_text="The five members who replied last.")
     following = serializers.BooleanField(
         help_text="Whether the caller wrote the message or a reply, or was mentioned in one."
     )

@@ -50,7 +50,7 @@ class FollowedThreadSerializer(serializers.Serializer[Any]):
     unread = serializers.IntegerField(help_text="Replies new to the caller, counted up to 100.")
     last_at = serializers.DateTimeField()
     last_seq = serializers.IntegerField()
-    participants = FaceSerializer(many=True, help_text="The last five repliers.")
+    participants = FaceSerializer(many=True, help_text="The five members who replied last.")
 
 
 class ThreadsView(RestView):

@@ -81,7 +81,7 @@ def response_links(response_id: str) -> list[Link]:
     line = reverse("admin:sessions_app_response_timeline", args=[quote(response_id)])
     return [
         page_link("Answer", "sessions_app.response", response_id),
-        Link(label="Its timeline", url=line, needs="sessions_app.view_response"),
+        Link(label="Timeline", url=line, needs="sessions_app.view_response"),
     ]
 
 

@@ -40,7 +40,7 @@ def items_of_delegated(response: Response) -> list[Item]:
     ended = Item(
         key=f"response-{response.pk}-end",
         at=response.finished_at,
-        title=f"{name} ended its work: {error.get('code', response.status)}",
+        title=f"{name} finished: {error.get('code', response.status)}",
         facts=str(error.get("message", "")) or used_text(response),
         cause=response.error_cause or "",
         tone="failed" if error else "",
@@ -80,7 +80,7 @@ def items_of_call(call: ToolCall) -> list[Item]:
         key=f"call-{call.pk}-end",
         track="tools",
         at=call.finished_at,
-        title=f"{call.name} ended: {call.get_status_display()}",
+        title=f"{call.name} finished: {call.get_status_display()}",
         who=who,
         facts=f"after {seconds:.1f} s",
         cause=call.cause,
@@ -175,7 +175,7 @@ def items_of_hold(hold: ReservedMoney) -> list[Item]:
     reserved = Item(
         key=f"hold-{hold.id}",
         at=hold.at,
-        title=f"{hold.amount} {asset} held from {account_name(hold.account.code)}",
+        title=f"{hold.amount} {asset} put on hold in {account_name(hold.account.code)}",
         facts=f"{hold.state}, {hold.captured} captured",
         tone="running" if hold.state == "active" else "",
         **shared,

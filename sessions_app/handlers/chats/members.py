@@ -54,9 +54,9 @@ async def take_chat_update(connection: ClientConnection, event: ev.ChatUpdate) -
 async def take_addition(connection: ClientConnection, event: ev.ParticipantAdd) -> None:
     """Add a person or an agent to the session's chat; a person of another server is invited."""
     if (event.user is None) == (event.agent is None):
-        raise RemoteProtocolError(ErrorCode.INVALID_EVENT, "Name one user or one agent.")
+        raise RemoteProtocolError(ErrorCode.INVALID_EVENT, "Send either a user or an agent.")
     if event.user is not None and event.trigger is not None:
-        raise RemoteProtocolError(ErrorCode.INVALID_EVENT, "Only an agent has a trigger.")
+        raise RemoteProtocolError(ErrorCode.INVALID_EVENT, "Only agents can have a trigger.")
     await _change(connection, event, _add)
 
 

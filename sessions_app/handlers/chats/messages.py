@@ -141,7 +141,7 @@ def _refusal(error: Exception) -> RemoteProtocolError | None:
             code = ErrorCode.QUOTA_EXCEEDED
             words = f"A message can be edited at most {settings.UAMP_MESSAGE_REVISIONS} times."
         case errors.EmptyMessage():
-            code, words = ErrorCode.INVALID_EVENT, "A message needs text or a medium."
+            code, words = ErrorCode.INVALID_EVENT, "A message needs text or a file."
         case errors.NotAnEmoji():
             code, words = ErrorCode.INVALID_EVENT, "A reaction must be one emoji."
         case errors.TooManyReactions():

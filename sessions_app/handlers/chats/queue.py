@@ -37,5 +37,6 @@ async def take_queue_event(
     except rows.NotTheirs:
         raise RemoteProtocolError(
             ErrorCode.FORBIDDEN,
-            "Only its author may send a queued message. Its author or an owner may remove it.",
+            "Only the author of a queued message may send it. The author or an owner may remove"
+            " it.",
         ) from None

@@ -37,7 +37,7 @@ async def watch_chats(connection: ClientConnection, event: ev.ChatsWatch) -> Non
             ErrorCode.UNAUTHORIZED, "Only a signed-in person can watch chats."
         )
     if principal.is_expired:
-        raise RemoteProtocolError(ErrorCode.TOKEN_EXPIRED, "The token of this socket has expired.")
+        raise RemoteProtocolError(ErrorCode.TOKEN_EXPIRED, "This connection's token has expired.")
     check_reads_all(principal)
     await check_rate(connection, principal, "sessions")
     registry.current().followers.add(connection)

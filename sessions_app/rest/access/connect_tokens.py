@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from django.conf import settings
 from django.core.exceptions import ValidationError as DjangoValidationError
 from django.http import Http404
 from drf_spectacular.utils import extend_schema
@@ -99,7 +98,7 @@ class ConnectTokensView(RestView):
                 address=address_of(request),
             )
         except connections.NameNotYours:
-            raise PermissionDenied("You may not connect this name. Choose another.") from None
+            raise PermissionDenied("You cannot use this name. Choose another one.") from None
         except DjangoValidationError as error:
             raise ValidationError({"agent": connections.problem_of(error)}) from error
         except connections.TooManyConnectedAgents:
@@ -109,7 +108,7 @@ class ConnectTokensView(RestView):
         except keys.TooManyKeys:
             raise Problem(
                 "too_many_keys",
-                f"You have {settings.UAMP_KEYS_PER_USER} keys. Revoke one, then create another.",
+                "You have the maximum number of keys. Revoke one first.",
             ) from None
         except keys.ImpossibleKey as error:
             raise ValidationError({error.field: str(error)}) from error

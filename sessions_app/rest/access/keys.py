@@ -93,7 +93,7 @@ class NewKeySerializer(StrictSerializer):
     def validate_scopes(self, scopes: list[str]) -> list[str]:
         """Refuse scopes that do not exist, together with what is wrong elsewhere."""
         if unknown := unknown_scopes(scopes):
-            raise serializers.ValidationError(f"There is no scope {unknown[0]}.")
+            raise serializers.ValidationError(f"There is no scope named {unknown[0]}.")
         return scopes
 
     def validate_expires_at(self, at: datetime | None) -> datetime | None:
@@ -365,4 +365,6 @@ def _amount(text: str, currency: str) -> Money:
 
 def _too_many() -> Problem:
     limit = settings.UAMP_KEYS_PER_USER
-    return Problem("too_many_keys", f"You have {limit} keys. Revoke one, then create another.")
+    return Problem(
+        "too_many_keys", f"You have the maximum number of keys ({limit}). Revoke one first."
+    )

@@ -110,5 +110,5 @@ def _act(
         raise MissingRight(rows.MORE_RIGHTS) from error
     except rows.NotTheirs as error:
         raise PermissionDenied(
-            "Only its author may send a queued message. Its author or an owner may remove it."
+            "Only the author of a queued message may send it. The author or an owner may remove it."
         ) from error

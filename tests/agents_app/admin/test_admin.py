@@ -133,7 +133,7 @@ def test_an_operator_changes_and_finds_an_agent(admin_client: Client) -> None:
             "Per answer: Ensure that there are no",
         ),
         ({"pricing__unfinished": "share"}, "pricing", "expected_tokens"),
-        ({"pricing": '{"currency": "EUR"}'}, "pricing", "Prices are in USD."),
+        ({"pricing": '{"currency": "EUR"}'}, "pricing", "Prices must be in USD."),
         (
             {"strategy": "plan", "strategy_options__max_plan_steps": "33"},
             "strategy_options",

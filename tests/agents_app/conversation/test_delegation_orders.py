@@ -79,12 +79,12 @@ async def test_what_cannot_be_presented_is_reported(arguments: dict[str, object]
 async def test_a_content_that_may_not_be_shown_shows_nothing() -> None:
     class Closed(Broker):
         async def present(self, content_ids: object) -> tuple[()]:
-            raise ToolError(f"There is no content {content_ids!r} in this chat.")
+            raise ToolError(f"There is no file {content_ids!r} in this chat.")
 
     outcome = await presentation.present(Closed(), {"content_ids": [ID]})
     assert outcome.is_error
     assert outcome.content_items == ()
-    assert "There is no content" in outcome.result
+    assert "There is no file" in outcome.result
 
 
 async def test_an_order_that_fits_reaches_the_other_agent() -> None:

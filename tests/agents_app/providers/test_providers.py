@@ -178,7 +178,7 @@ async def test_the_end_of_the_process_closes_the_connections() -> None:
 
 
 def test_an_agent_without_a_model_is_refused() -> None:
-    with pytest.raises(UPPError, match="names no model") as caught:
+    with pytest.raises(UPPError, match="has no model") as caught:
         build_model(spec(provider="openai_compat"))
     assert caught.value.code == ErrorCode.INVALID_REQUEST
 

@@ -60,7 +60,7 @@ def test_other_arguments_search_nothing(arguments: dict[str, object], problem: s
 
 @pytest.mark.parametrize(
     ("query", "problem"),
-    [("", "which words"), (" \0 ", "which words"), ("a " * 11, "at most 10 words")],
+    [("", "at least one word"), (" \0 ", "at least one word"), ("a " * 11, "at most 10 words")],
 )
 def test_no_words_and_too_many_are_refused(query: str, problem: str) -> None:
     context = Context()

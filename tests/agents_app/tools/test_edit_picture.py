@@ -155,7 +155,7 @@ def test_a_picture_with_too_many_pixels_is_not_read(monkeypatch: pytest.MonkeyPa
 
 
 def test_a_request_without_changes_is_reported() -> None:
-    with pytest.raises(ToolError, match="Nothing was to be done"):
+    with pytest.raises(ToolError, match="No edit was requested"):
         edited(picture())
 
 

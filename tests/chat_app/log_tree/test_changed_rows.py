@@ -190,4 +190,4 @@ def test_the_page_of_a_checkpoint_says_whether_the_tree_was_changed(
     posted(client, note + cosignature(note))
     assert f"Cosigned by {WITNESS.name}." in client.get(url).content.decode()
     change_node(tree.node_position(0, 4))
-    assert "Changed: The checkpoint is not that of the tree" in client.get(url).content.decode()
+    assert "Changed: The checkpoint does not match the tree" in client.get(url).content.decode()

@@ -75,7 +75,7 @@ def test_every_wrong_member_is_named_at_once(client: Client) -> None:
     errors = errors_of(post(client, "/api/v1/keys", body))
     assert errors.keys() == {"/name", "/scopes", "/protocols/0", "/expires_at", "/extra"}
     assert errors["/protocols/0"].startswith("Must be one of: uamp, rest, completions")
-    assert errors["/scopes"] == "There is no scope chats:nothing."
+    assert errors["/scopes"] == "There is no scope named chats:nothing."
     assert ApiKey.objects.count() == before
 
 

@@ -259,7 +259,7 @@ def test_an_asker_cannot_void_what_another_person_pays() -> None:
     outcome = authorize(
         key=new_key(), account_id=account, amount=usd("2"), response_id="resp_1", asker_id=asker.pk
     )
-    with pytest.raises(OwnMoney, match="you asked for"):
+    with pytest.raises(OwnMoney, match="your own answer"):
         services.void(key=new_key(), hold_id=outcome.hold_id, by=asker.pk)
     assert Hold.objects.get().state == "active"
     assert services.void(key=new_key(), hold_id=outcome.hold_id, by=other.pk).released == usd("2")

@@ -157,13 +157,13 @@ V2 = {"scheme": "token", "network": "uamp:main", "asset": "USD", "amount": "1000
         ({"scheme": "token", "network": "evil"}, "Pay on the network uamp:main, not 'evil'."),
         ({"scheme": "token", "network": 7}, "Pay on the network uamp:main, not '7'."),
         ({"scheme": "token", "currency": "JPY"}, "Pay in USD, not 'JPY'."),
-        ({"scheme": "token", "network": "uamp", "amount": "0.009"}, "0.009 USD; 0.01 USD are due"),
+        ({"scheme": "token", "network": "uamp", "amount": "0.009"}, "0.009 USD; 0.01 USD is due"),
         ({"accepted": {**V2, "network": "eip155:8453"}}, "not 'eip155:8453'."),
         ({"accepted": V2, "network": "evil"}, "not 'evil'."),
         ({"accepted": {**V2, "asset": "JPY"}}, "Pay in USD, not 'JPY'."),
         ({"accepted": {**V2, "asset": ["USD"]}}, "Pay in USD"),
-        ({"accepted": {**V2, "amount": "9999999"}}, "0.009999999 USD; 0.01 USD are due"),
-        ({"accepted": {**V2, "amount": 9_999_999}}, "0.009999999 USD; 0.01 USD are due"),
+        ({"accepted": {**V2, "amount": "9999999"}}, "0.009999999 USD; 0.01 USD is due"),
+        ({"accepted": {**V2, "amount": 9_999_999}}, "0.009999999 USD; 0.01 USD is due"),
     ],
 )
 def test_a_token_on_other_terms_than_the_demand_is_refused(
@@ -184,7 +184,7 @@ def test_a_lower_amount_beside_a_token_is_refused(places: str) -> None:
     if places == "document":
         document |= {"amount": payload.pop("amount")}
     error = refusal({"X-PAYMENT": encoded(document)})
-    assert (error.code, "0.005 USD; 0.01 USD are due" in str(error)) == ("payment_failed", True)
+    assert (error.code, "0.005 USD; 0.01 USD is due" in str(error)) == ("payment_failed", True)
 
 
 @pytest.mark.parametrize("amount", ["1e3", "-1", True, {}, "0.0000000001", 10**18])

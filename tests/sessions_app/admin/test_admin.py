@@ -289,7 +289,7 @@ def test_a_new_key_has_a_scope_a_budget_and_an_expiry() -> None:
         ("scopes", ["everything"], "is not one of the available choices"),
         ("scopes", [], "This field is required."),
         ("budget", "-1", "An amount must not have a sign."),
-        ("budget", "1e20", "An amount is written as digits"),
+        ("budget", "1e20", "Write the amount with digits"),
         ("period", "decade", "is not one of the available choices"),
         ("expires_at_0", "2001-01-01", "This time has passed."),
         ("expires_at_0", "99999-01-01", "Enter a valid date"),

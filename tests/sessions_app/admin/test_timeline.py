@@ -99,7 +99,7 @@ def test_roles_see_what_is_theirs() -> None:
     assert not AuditRecord.objects.exists()
     # Finance sees the ledger, and not the messages.
     page = page_text(staff("Finance"), of_response(response))
-    assert "2 USD held from" in page
+    assert "2 USD put on hold in" in page
     assert "wrote" not in page
     # An auditor sees words where they ask for them, and that is recorded.
     client = staff("Auditor")

@@ -50,7 +50,7 @@ def test_a_tool_reads_what_is_in_its_chat_or_its_persons_own() -> None:
         )
         assert work.read_content(str(own_content.pk)).data == b"own"
         for content_id in (str(foreign.pk), str(carried.pk), str(uuid.uuid4()), "x"):
-            with pytest.raises(ToolError, match=f"There is no content '{content_id}'"):
+            with pytest.raises(ToolError, match=f"There is no file '{content_id}'"):
                 work.read_content(content_id)
 
 
@@ -68,7 +68,7 @@ def test_a_visitors_tool_reads_what_they_sent_and_what_was_made_for_them() -> No
         assert isinstance(new_content, uamp.FileContent)
         assert work.read_content(str(new_content.content_id)).data == b"made"
         assert work.read_content(str(visitors_content.pk)).data == b"sent"
-        with pytest.raises(ToolError, match="There is no content"):
+        with pytest.raises(ToolError, match="There is no file"):
             work.read_content(str(foreign.pk))
 
 

@@ -125,7 +125,7 @@ def test_contents_of_others_are_as_unknown_as_those_that_do_not_exist(
         )
         assert content_id in received
         answers.append(received.replace(content_id, "X"))
-    assert answers == ["failed: There is no content 'X' in this chat."] * 3
+    assert answers == ["failed: There is no file 'X' in this chat."] * 3
     assert not Response.objects.filter(agent__name="worker").exists()
     # Whose it is may give it.
     owners_answer = answer_text(
@@ -185,7 +185,7 @@ def test_work_is_passed_on_so_often_and_no_more(dial: Dial, settings: Settings) 
     doer("a4")
     deep = task_for("a2", task_for("a3", task_for("a4", order(say="never"))))
     assert answer_text(answer_frames(dial(), "a1", deep)) == (
-        "received: received: failed: Work can be passed on at most 2 times. Do the task yourself."
+        "received: received: failed: Work can be delegated at most 2 times. Do the task yourself."
     )
     assert (
         answer_text(answer_frames(dial(), "a2", task_for("a3", task_for("a4", order(say="deep")))))
@@ -369,6 +369,6 @@ def test_what_is_presented_is_in_the_answer_and_nothing_of_others_is(
 
     hidden = answer_frames(dial(mallory), "shower", text)
     assert answer_text(hidden) == (
-        f"failed: Nothing was shown. There is no content {content!r} in this chat."
+        f"failed: Nothing was shown. There is no file {content!r} in this chat."
     )
     assert [i for i in hidden[-1]["response"]["output"] if i["type"] == "image"] == []

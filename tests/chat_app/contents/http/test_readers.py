@@ -194,7 +194,7 @@ def test_a_signed_address_is_read_as_long_as_its_reader_may(
 
 
 def test_each_address_is_signed_for_a_reader() -> None:
-    with pytest.raises(ValueError, match="A reader is"):
+    with pytest.raises(ValueError, match="A reader must be"):
         addresses.ContentReader()
     chat, content = factories.chat(), factories.content(factories.user("ada"))
     reading_rights.use(chat.pk, [str(content.pk)])

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     [
         (
             {"scheme": "balance", "amount": "0.5"},
-            "You offered 0.5 USD; 1 USD are due. Submit at least that.",
+            "You offered 0.5 USD; 1 USD is due. Submit at least that.",
             ("1", "10"),
         ),
         (
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
         ),
         ({"scheme": "balance", "network": ""}, "Pay on the network uamp, not ''.", (None, None)),
         ({"scheme": "balance", "currency": "JPY"}, "Pay in USD, not 'JPY'.", (None, None)),
-        ({"scheme": "token"}, "Name the payment token in `token`.", (None, None)),
+        ({"scheme": "token"}, "Send the payment token in `token`.", (None, None)),
         ({"scheme": "crypto"}, "Pay with the scheme token or balance, not 'crypto'.", (None, None)),
     ],
 )
