@@ -51,13 +51,13 @@ def test_documents_of_a_peer_with_its_own_certificate_need_the_setting(
         settings.UAMP_REMOTE_ALLOW_HOSTS = [server.place]
         server.page("/.well-known/did.json", "no document")
         base = f"https://{server.place}"
-        with pytest.raises(EnvelopeError, match="cannot be reached"):
+        with pytest.raises(EnvelopeError, match="could not be fetched"):
             documents.read_keys(read_identity(PEER), base=base)
         assert server.asked == []
         settings.UAMP_PEER_CA_FILE = str(certificate)
         with pytest.raises(EnvelopeError) as refused:
             documents.read_keys(read_identity(PEER), base=base)
-        assert "cannot be reached" not in str(refused.value), "it was read, but is not a document"
+        assert "could not be fetched" not in str(refused.value), "it was read, but is not a document"
         assert len(server.asked) == 1
         certificate.unlink()
         # It was read once.
@@ -113,7 +113,7 @@ def test_a_peer_on_loopback_needs_tls_unless_a_setting_says_otherwise(
     with pytest.raises(Unreachable) as refused:
         target_of(url, is_peer=True)
     assert refused.value.reason == "'http' is not https"
-    with pytest.raises(EnvelopeError, match="cannot be reached"):
+    with pytest.raises(EnvelopeError, match="could not be fetched"):
         documents.read_keys(read_identity(PEER), base=url)
     with pytest.raises(Unreachable):
         guard.post(url, policy(is_peer=True), body=b"{}", headers={})
@@ -226,7 +226,7 @@ def test_a_document_is_not_redirected_to_a_host_without_tls(
         settings.UAMP_FETCH_ALLOW_HOSTS = [f"localhost:{server.port}", web.place]
         settings.UAMP_PEER_CA_FILE = str(certificate)
         server.redirect(path, web.url(path))
-        with pytest.raises(EnvelopeError, match="cannot be reached"):
+        with pytest.raises(EnvelopeError, match="could not be fetched"):
             documents.read_keys(read_identity(f"did:web:localhost%3A{server.port}"))
         assert len(server.asked) == 1
     assert web.asked == []

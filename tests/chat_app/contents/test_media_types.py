@@ -230,7 +230,7 @@ def test_a_name_says_which_text_it_is(name: str, label: str, stored: str) -> Non
 )
 @pytest.mark.parametrize("data", [b"no picture", of.PAGE, of.PDF, b"\xff\0\xff", of.MP4])
 def test_an_invalid_picture_is_refused_with_the_true_reason(data: bytes, label: str) -> None:
-    with pytest.raises(media_types.InvalidMedia, match=r"^The image cannot be"):
+    with pytest.raises(media_types.InvalidMedia, match=r"^The picture cannot be"):
         media_types.sniff(data, declared=label)
 
 

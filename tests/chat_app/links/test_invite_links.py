@@ -67,7 +67,7 @@ def test_a_person_joins_by_the_button_of_the_page(chat: Chat, ada: User, ben: Us
     page = client.get(link["path"]).content.decode()
     assert "Plans" in page
     assert "<bdi>ada</bdi> invites you" in page
-    assert "1 person in it" in page
+    assert "1 member" in page
     assert ">Join</button>" in page
     # Reading it joins nothing.
     assert members(chat) == {("ada", "owner")}

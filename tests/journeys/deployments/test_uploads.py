@@ -87,7 +87,7 @@ async def refused(alice: Page, product: Product, folder: Path) -> None:
     wrong.write_text("<script>alert(1)</script>")
     await picker.set_input_files(wrong)
     failed = alice.get_by_test_id("attachment").filter(has_text="wrong.png")
-    await expect(failed).to_contain_text("Upload failed. The image cannot be read")
+    await expect(failed).to_contain_text("Upload failed. The picture cannot be read")
     # Nothing is drawn of it, not the browser's sign of a broken picture either.
     await expect(failed.locator("img")).to_have_count(0)
     for name in ("wrong.png", "dragged.png"):

@@ -237,7 +237,7 @@ def test_an_operator_who_is_alone_corrects_a_balance_at_the_command_line() -> No
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["carol", "1"], "no person"),
+        (["carol", "1"], "no account named carol"),
         (["admin", "x"], "amount"),
         (["admin", "0"], "zero"),
         (["admin", "--", "-1"], "available"),

@@ -181,7 +181,7 @@ def test_a_code_is_good_in_its_own_browser_once(
         fresh = another()
         answer = fresh.web.get(f"/login/oidc/callback{odd}")
         assert answer.headers["Location"] == "/login", odd
-        assert "Signing in didn't work" in fresh.web.get("/login").text
+        assert "Signing in didn&#x27;t work" in fresh.web.get("/login").text
 
 
 def test_without_a_provider_its_paths_are_not_found(
@@ -193,7 +193,7 @@ def test_without_a_provider_its_paths_are_not_found(
     settings.UAMP_OIDC_ISSUER = "http://127.0.0.1:9"
     provider.forget()
     assert browser.web.get("/login/oidc").headers["Location"] == "/login"
-    assert "cannot be reached" in browser.web.get("/login").text
+    assert "can&#x27;t be reached" in browser.web.get("/login").text
     settings.UAMP_OIDC_ISSUER = ""
     for path in ("/login/oidc", "/login/oidc/callback"):
         assert browser.web.get(path).status_code == 404
