@@ -31,9 +31,9 @@ const LINES = [
   ],
   [
     updated(person(BOB, "owner")),
-    "bob is an owner now",
+    "bob is now an owner",
     "You're now an owner",
-    "bob is an owner now",
+    "bob is now an owner",
   ],
   [
     link("link.created", "invite", ALICE),

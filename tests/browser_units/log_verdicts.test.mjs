@@ -34,7 +34,7 @@ async function gapsIn(file) {
 const REMOVED = (n) =>
   `Messages that the log has and the chat doesn't: ${n}. They were removed, or written during this check: verify again.`;
 const UNCONFIRMED = (n) => `Messages that the log can't confirm: ${n}.`;
-const OLDER = (n) => `Entries older than the hash chain, which nothing proves: ${n}.`;
+const OLDER = (n) => `Entries older than the hash chain, which can't be verified: ${n}.`;
 const NO_HEAD = "The server hasn't signed the end of the log.";
 
 test("nothing was changed if all of a log is signed, and confirms each message", async () => {

@@ -57,7 +57,9 @@ def test_documents_of_a_peer_with_its_own_certificate_need_the_setting(
         settings.UAMP_PEER_CA_FILE = str(certificate)
         with pytest.raises(EnvelopeError) as refused:
             documents.read_keys(read_identity(PEER), base=base)
-        assert "could not be fetched" not in str(refused.value), "it was read, but is not a document"
+        assert "could not be fetched" not in str(refused.value), (
+            "it was read, but is not a document"
+        )
         assert len(server.asked) == 1
         certificate.unlink()
         # It was read once.

@@ -48,7 +48,7 @@ async def test_an_agent_that_is_not_in_the_chat_is_added_where_it_is_mentioned(
         await composer.fill("@nemo what is this?")
         await expect(hint).to_contain_text("No agent or person is called @nemo.")
         await composer.fill("@fail what is this?")
-        await expect(hint).to_contain_text("fail is not in this chat.")
+        await expect(hint).to_contain_text("fail isn't in this chat.")
         await hint.get_by_role("button", name="Add fail").click()
         await expect(hint).to_have_count(0)
         await expect(composer).to_be_focused()

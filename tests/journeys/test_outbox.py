@@ -96,7 +96,7 @@ async def test_signing_out_asks_about_unsent_messages(product: Product, chromium
 
         page.once("dialog", refuse)
         await page.get_by_role("button", name="Sign out").click()
-        assert dialog_texts == ["1 message was not sent yet. Sign out and discard it?"]
+        assert dialog_texts == ["1 message hasn't been sent yet. Sign out and discard it?"]
         await expect(page.get_by_test_id("pending")).to_contain_text("Never sent")
         outbox_keys = "Object.keys(localStorage).filter((key) => key.startsWith('uamp.outbox'))"
         assert len(await page.evaluate(outbox_keys)) == 1
