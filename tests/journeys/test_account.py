@@ -68,7 +68,7 @@ async def make_reader(page: Page, product: Product, folder: Path) -> None:
     await page.get_by_role("button", name="Create a key").click()
     assert status_of(product, await key_field.input_value()) == 403
     (reader,) = await page.locator(".keys li", has_text="reader").all()
-    await expect(reader).to_contain_text("May: chats:read")
+    await expect(reader).to_contain_text("Rights: chats:read")
     await expect(reader).to_contain_text("Budget $2.50 a day, $0.00 used")
     assert await fits(page)
     await page.screenshot(path=str(folder / "keys.png"), full_page=True)
