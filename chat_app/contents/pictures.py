@@ -19,7 +19,7 @@ EXIF_PIECES: Final = 100
 """The most pieces of Exif data, each of which Pillow appends to a copy of the earlier ones."""
 _JPEG_START: Final = b"\xff\xd8"
 _EXIF_START: Final = b"Exif\0\0"
-_REFUSED: Final = "The image has too many parts."
+_REFUSED: Final = "The picture has too many parts."
 
 
 class TooManyParts(OSError):

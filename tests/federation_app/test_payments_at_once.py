@@ -110,7 +110,7 @@ async def test_a_socket_has_a_number_of_payments_under_way(
 
     async def take(_socket: EnvelopeSocket, record: bytes) -> None:
         begun.append(record)
-        await ended.wait()
+        await asyncio.wait_for(ended.wait(), 60)
 
     monkeypatch.setattr(EnvelopeSocket, "_take", take)
     socket: Any = EnvelopeSocket.__new__(EnvelopeSocket)

@@ -164,9 +164,9 @@ def test_the_modules_of_the_pages_verify_the_same_proofs_and_notes() -> None:
     bad: list[dict[str, Any]] = []
     for size in range(1, SIZE + 1):
         for index in range(size):
-            document = {"kind": "inclusion", "server": "chat.example", "proof": proof(index, size)}
-            good.append({**document, "text": HEADS[index].text})
-            bad.append({**document, "text": HEADS[(index + 1) % SIZE].text})
+            included = {"kind": "inclusion", "server": "chat.example", "proof": proof(index, size)}
+            good.append({**included, "text": HEADS[index].text})
+            bad.append({**included, "text": HEADS[(index + 1) % SIZE].text})
         for first in range(1, size + 1):
             path = [root(*span) for span in tree.consistency_path(first, size)]
             roots = base64_of([root(0, first), root(0, size)])

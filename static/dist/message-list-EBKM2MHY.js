@@ -1,1 +1,0 @@
-import{d as a}from"./chunk-PXXUQ46Y.js";import"./chunk-RBG5IKUK.js";export{a as MessageList};
