@@ -155,6 +155,14 @@ def people_behind(response_ids: Collection[str]) -> set[int]:
     return {owner for owner in holds.values_list("account__owner", flat=True) if owner}
 
 
+def only_payer(response_id: str) -> int | None:
+    """Return the person whose accounts and tokens hold all the money of a response, if one does."""
+    owners = set(
+        Hold.objects.filter(response_id=response_id).values_list("account__owner", flat=True)
+    )
+    return owners.pop() if len(owners) == 1 else None
+
+
 def with_money(response_ids: Collection[str]) -> set[str]:
     """Filter responses to those with a hold or a transfer in the ledger."""
     named = Q(response_id__in=response_ids) & ~Q(response_id="")

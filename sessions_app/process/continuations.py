@@ -16,7 +16,6 @@ from agents_app import selectors as agents
 from agents_app.inferences import read_inferences
 from agents_app.models import AgentKind
 from agents_app.remote import tasks
-from agents_app.runtime.agent_run import RunRequest
 from agents_app.runtime.connected.daemons import starts_over
 from chat_app.conversation.versions import question_as_it_is
 from chat_app.log import history as chat_history
@@ -46,6 +45,7 @@ if TYPE_CHECKING:
 
     from agents_app.checkpoints import ResponseCheckpoint
     from agents_app.remote.tasks import TaskHandle
+    from agents_app.runtime.agent_run import RunRequest
     from agents_app.selectors import AgentSpec
     from sessions_app.billing.payers import AnswerPayment
 
@@ -107,8 +107,15 @@ def _is_followed(handle: TaskHandle | None) -> bool:
 
 def ending_of(row: Response) -> RunContext:
     """Return the context for ending a response with the text so far and its cost."""
-    request = RunRequest(response_id=row.pk, history=(), resume=_readable_output(row))
     session = _joined_sessions().filter(pk=row.session_id).first()
+    # With the client's tools: what their calls deliver is charged, and they have no price.
+    request = run_request(
+        row.pk,
+        _readable_config(session),
+        _readable_request(row),
+        history=(),
+        resume=_readable_output(row),
+    )
     # The interrupted step is not continued, so whatever it delivered is charged.
     used = added(_readable_usage(row.usage), _readable_usage(row.usage_under_way))
     return _context(row, session, request, usage=used)
@@ -127,6 +134,13 @@ def _readable_usage(stored: object) -> uamp.UsageStats | None:
         return msgspec.convert(stored, uamp.UsageStats) if stored else None
     except msgspec.ValidationError:
         return None
+
+
+def _readable_config(session: Session | None) -> uamp.SessionConfig:
+    try:
+        return msgspec.convert({} if session is None else session.config, uamp.SessionConfig)
+    except msgspec.ValidationError:
+        return uamp.SessionConfig()
 
 
 def _readable_request(row: Response) -> ResponseRequest:

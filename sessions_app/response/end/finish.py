@@ -17,6 +17,7 @@ from chat_app.log.entries import NewMessage
 from chat_app.members.mentions import mentioned_people
 from chat_app.mentioned import has_sign
 from chat_app.transcripts.transcripts import keep_words
+from payments_app import selectors as ledger_rows
 from sessions_app import database
 from sessions_app.access import standing
 from sessions_app.billing import demands
@@ -135,14 +136,23 @@ class ResponseEnd:
             return settled
         return await signed(settled, self._port.context)
 
+    async def _judged(self, ending: Ending, guard: PaymentGuard) -> Ending:
+        """Return an ending with its cause, by who ended the response and who pays for it."""
+        context = self._port.context
+        if ending.is_unexplained and context.parent is not None:
+            loss = await database.run(_loss_above, context)
+            ending = ending if loss is None else ending.after(loss)
+        if ending.ended_by is None and ending.canceller is None:
+            return ending
+        # The chat's rule may have changed since: the ledger knows whose money is held.
+        only_payer = await database.run(ledger_rows.only_payer, context.response_id)
+        return ending.judged({context.user_id, guard.payer_id, only_payer})
+
     async def _settled(self, ending: Ending, *, has_calls: bool) -> Finish:
         """Return the write of the end, with a charge capped at the amount held now."""
         port, guard = self._port, self._guard
         if guard is not None:
-            if ending.is_unexplained and port.context.parent is not None:
-                loss = await database.run(_loss_above, port.context)
-                ending = ending if loss is None else ending.after(loss)
-            ending = ending.judged({port.context.user_id, guard.payer_id})
+            ending = await self._judged(ending, guard)
             if ending.is_stopped and not has_reached(port.answer):
                 is_refused = await database.run(demands.is_demanding, port.response_id)
                 ending = replace(ending, is_refused=is_refused)
