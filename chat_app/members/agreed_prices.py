@@ -38,6 +38,15 @@ def prices_in(chat_id: str) -> dict[str, Any]:
     return prices_of([pk for pk in rows.values_list("agent_id", flat=True) if pk])
 
 
+def without_agent(agreed: Mapping[str, Any], agent_id: str, chat_id: str) -> dict[str, Any]:
+    """Return agreed prices without those of an agent that left a chat.
+
+    Nor do those stay of agents that only it could give work to.
+    """
+    still_there = prices_in(chat_id)
+    return {pk: price for pk, price in agreed.items() if pk in still_there and pk != agent_id}
+
+
 def is_agreed(agreed: Mapping[str, Any] | None, agent_id: str, pricing: Pricing) -> bool:
     """Return whether an owner agreed to these prices of an agent, or to higher ones."""
     if pricing.is_free:

@@ -21,7 +21,7 @@ from chat_app.ids import new_event_id
 from chat_app.log import fanout
 from chat_app.log.entries import append, milliseconds, salted_entry
 from chat_app.log.homes import guests
-from chat_app.members.agreed_prices import prices_of
+from chat_app.members.agreed_prices import prices_of, without_agent
 from chat_app.members.chats import append_change
 from chat_app.members.link_validity import end_links_of
 from chat_app.members.membership import NotAMember
@@ -122,7 +122,8 @@ def join(
 ) -> Participant:
     """Put a person or an agent into a locked chat.
 
-    A current member stays unchanged, but an owner who adds their agent again lends it.
+    A current member stays unchanged, but an owner who adds their agent again lends it. An agent
+    that comes back has the budget that it had: adding it takes less of a right than setting one.
     """
     is_lent = agent_id is not None and is_owned(agent_id, by.pk)
     chosen_by = None if agent_id is None else by
@@ -142,7 +143,6 @@ def join(
     participant.trigger, participant.trigger_by = trigger, chosen_by
     participant.is_lent = is_lent
     participant.keywords = participant.context = participant.context_messages = None
-    participant.budget = participant.budget_period = None
     participant.muted_at = participant.notifications = None
     participant.save()
     append_membership(ev.ParticipantJoined, participant, by=by)
@@ -156,10 +156,10 @@ def remove_participant(*, chat_id: str, removed_by: User, participant_id: int) -
 
     An owner who leaves stops paying, and links created by the member end. When the last owner
     leaves, the longest-standing admin becomes the owner, or else the longest-standing person of
-    this server; if only people of other servers are left, the chat ends for all. Others no longer
-    see the member typing, and the chat's call continues without them. Answers of a removed agent
-    are cancelled on behalf of `removed_by`. Raises NotAMember if the caller or the participant is
-    not in the chat, NotAllowed if the caller lacks the right.
+    this server; without one, the chat is deleted, which returns its pool. Others no longer see the
+    member typing, and the chat's call continues without them. Answers of a removed agent are
+    cancelled on behalf of `removed_by`, and its prices are no longer agreed to. Raises NotAMember
+    if the caller or the participant is not in the chat, NotAllowed if the caller lacks the right.
     """
     with transaction.atomic():
         chat = Chat.objects.select_for_update(no_key=True).filter(pk=chat_id).first()
@@ -174,6 +174,9 @@ def remove_participant(*, chat_id: str, removed_by: User, participant_id: int) -
             if ParticipantRole.OWNER == participant.role != caller.role:
                 check_right(caller, Right.CHANGE_ROLES)
         leave(participant, by=removed_by)
+        if participant.agent_id is not None and chat.agreed_prices is not None:
+            chat.agreed_prices = without_agent(chat.agreed_prices, participant.agent_id, chat.pk)
+            chat.save(update_fields=["agreed_prices"])
         if participant.role == ParticipantRole.OWNER:
             _without_owner(chat, participant)
 
@@ -276,14 +279,15 @@ def _without_owner(chat: Chat, leaver: Participant) -> None:
 
     A guest owns no chat: without a person of this server, the chat ends.
     """
-    people = Participant.objects.filter(chat=chat, user__isnull=False, left_at__isnull=True)
-    local = people.exclude(user__in=guests())
+    local = Participant.objects.filter(chat=chat, user__isnull=False, left_at__isnull=True).exclude(
+        user__in=guests()
+    )
     if not local.filter(role=ParticipantRole.OWNER).exists():
         admins = local.filter(role=ParticipantRole.ADMIN)
         longest = (
             admins.order_by("joined_at", "id").first() or local.order_by("joined_at", "id").first()
         )
-        if longest is None and leaver.user is not None and people.exists():
+        if longest is None and leaver.user is not None:
             _end(chat, by=leaver.user)
         if longest is not None:
             longest.role = ParticipantRole.OWNER

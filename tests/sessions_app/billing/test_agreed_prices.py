@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import pytest
 
+from agents_app.models import Agent
 from agents_app.pricing import Pricing
 from chat_app.models import Chat, Participant
 from tests.client import TERMINAL
 from tests.live_server import shared_chat
 from tests.sessions_app.billing.paid_agents import clean, pay, priced, rich, wallet
+from tests.sessions_app.turn.delegation import doer
 
 if TYPE_CHECKING:
-    from agents_app.models import Agent
     from tests.live_server import Dial, Person
 
 DEARER: dict[str, tuple[dict[str, Any], dict[str, Any], bool]] = {
@@ -155,3 +156,67 @@ def test_the_owner_who_pays_alone_changes_the_payer_and_the_budgets(
     assert web.patch(path, json={"budget": "9"}, headers=bob.headers).status_code == 403
     assert Chat.objects.values("payer", "payer_user", "budget").get(pk=chat.pk) == before
     assert choose(web, alice, chat, **change) == httpx.codes.OK
+
+
+@pytest.mark.parametrize("rule", ["owner", "asker"])
+def test_an_agent_that_is_removed_and_added_again_keeps_its_budget(
+    web: httpx.Client, alice: Person, bob: Person, paid: Agent, rule: str
+) -> None:
+    chat = shared_chat(alice, bob, agents=("paid",))
+    role = "owner" if rule == "owner" else "admin"
+    Participant.objects.filter(chat=chat, user=bob.user).update(role=role)
+    assert choose(web, alice, chat, payer=rule) == httpx.codes.OK
+    member = Participant.objects.get(chat=chat, agent=paid).pk
+    path = f"/api/v1/chats/{chat.pk}/participants"
+    budget = {"budget": "1", "budget_period": "total"}
+    assert web.patch(f"{path}/{member}", json=budget, headers=alice.headers).is_success
+    assert web.patch(f"{path}/{member}", json={"budget": ""}, headers=bob.headers).is_error
+    assert web.delete(f"{path}/{member}", headers=bob.headers).is_success
+    body = {"agent": "paid", "trigger": "mention"}
+    added = web.post(path, json=body, headers=bob.headers)
+    assert (added.status_code, added.json()["budget"]) == (httpx.codes.CREATED, "1")
+    budgets = web.get(f"/api/v1/chats/{chat.pk}/budgets", headers=alice.headers).json()["data"]
+    assert [(row["agent"], row["left"]) for row in budgets] == [("paid", "1")]
+
+
+def test_an_agent_that_the_payer_removed_is_not_paid_again_without_asking(
+    dial: Dial, web: httpx.Client, alice: Person, bob: Person, paid: Agent
+) -> None:
+    chat = shared_chat(rich(alice), rich(bob), agents=("paid",))
+    Participant.objects.filter(chat=chat, user=bob.user).update(role="owner")
+    assert choose(web, alice, chat, payer="owner") == httpx.codes.OK
+    member = Participant.objects.get(chat=chat, agent=paid).pk
+    path = f"/api/v1/chats/{chat.pk}/participants"
+    assert web.delete(f"{path}/{member}", headers=alice.headers).is_success
+    body = {"agent": "paid", "trigger": "mention"}
+    assert web.post(path, json=body, headers=bob.headers).is_success
+    payer, asker = dial(alice), dial(bob)
+    for client in (payer, asker):
+        client.create_session(chat=chat.pk)
+    asker.ask("@paid Hello")
+    demand = payer.until("payment.required", *TERMINAL)[-1]
+    assert demand["type"] == "payment.required"
+    assert (str(wallet(alice).posted), str(wallet(alice).held)) == ("10", "0")
+    payer.send("response.cancel", response_id=demand["response_id"])
+    asker.until(*TERMINAL)
+    assert clean()
+
+
+def test_an_agent_that_leaves_takes_the_prices_that_only_it_led_to(
+    web: httpx.Client, alice: Person, paid: Agent
+) -> None:
+    doer("boss", "paid", "other")
+    doer("chief", "other")
+    priced("other", per_answer="1")
+    chat = shared_chat(alice, agents=("boss", "chief"))
+    assert choose(web, alice, chat, payer="owner") == httpx.codes.OK
+
+    def agreed() -> set[str]:
+        prices = Chat.objects.get(pk=chat.pk).agreed_prices or {}
+        return set(Agent.objects.filter(pk__in=prices).values_list("name", flat=True))
+
+    assert agreed() == {"boss", "chief", "paid", "other"}
+    member = Participant.objects.get(chat=chat, agent__name="boss").pk
+    path = f"/api/v1/chats/{chat.pk}/participants/{member}"
+    assert web.delete(path, headers=alice.headers).is_success
+    assert agreed() == {"chief", "other"}
