@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 from django.conf import settings
@@ -19,6 +19,12 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from django.db.models import QuerySet
+
+
+PRESENTED: Final = "presented_token"
+"""The key of a stored input's payment token: its id, or why it was refused; never its secret."""
+_UNCOUNTED: Final = frozenset({"timestamp", "session_id", "payment_token", PRESENTED})
+"""What may differ when an input is repeated."""
 
 
 def store_input(
@@ -62,8 +68,8 @@ def _known_digest(session_id: str, event_id: str) -> str | None:
 
 
 def _digest(payload: dict[str, Any]) -> str:
-    """Return the digest of an input, ignoring its session and timestamp."""
-    content = {name: payload[name] for name in payload.keys() - {"timestamp", "session_id"}}
+    """Return the digest of an input, ignoring its session, timestamp and payment token."""
+    content = {name: payload[name] for name in payload.keys() - _UNCOUNTED}
     return hashlib.sha256(msgspec.json.encode(content, order="deterministic")).hexdigest()
 
 

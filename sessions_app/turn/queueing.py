@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+import msgspec
 from django.conf import settings
 
 import uamp
@@ -44,7 +45,7 @@ async def queued(request: TurnRequest, facts: QueueFacts) -> bool:
         raise RemoteProtocolError(
             ErrorCode.CHAT_NOT_FOUND, "There is no such chat, or you are not in it."
         )
-    inputs = [uamp.to_dict(input_event) for input_event in request.inputs]
+    inputs = [uamp.to_dict(_without_token(input_event)) for input_event in request.inputs]
     text = "\n".join(
         input_event.text for input_event in request.inputs if isinstance(input_event, ev.InputText)
     )
@@ -91,6 +92,13 @@ async def queued(request: TurnRequest, facts: QueueFacts) -> bool:
         raise RemoteProtocolError(
             ErrorCode.EVENT_ID_CONFLICT, "This event_id was used for another event."
         ) from None
+
+
+def _without_token(event: ev.InputEvent) -> ev.InputEvent:
+    """Return an input without the secret of its payment token, which the session has taken."""
+    if isinstance(event, ev.InputText) and event.payment_token is not None:
+        return msgspec.structs.replace(event, payment_token=None)
+    return event
 
 
 def _check_travels(request: TurnRequest, inputs: Sequence[dict[str, Any]]) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from functools import partial
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 from django.conf import settings
@@ -18,11 +18,21 @@ from sessions_app import database, selectors
 from sessions_app.access.principal import PrincipalKind
 from sessions_app.billing import payers
 from sessions_app.connection.rate_limit import check_rate, check_text
-from sessions_app.handlers.turns.payments import take_payment_token
+from sessions_app.handlers.turns.payments import (
+    PresentedToken,
+    resolved_token,
+    take_payment_token,
+    use_token,
+)
 from sessions_app.handlers.turns.repeats import reply_again, reply_created
 from sessions_app.handlers.turns.turns import admit, digest
 from sessions_app.inputs.pending import may_pass, size_of
-from sessions_app.inputs.rows import discard_inputs, pending_inputs, store_input
+from sessions_app.inputs.rows import (
+    PRESENTED,
+    discard_inputs,
+    pending_inputs,
+    store_input,
+)
 from sessions_app.process import registry
 from sessions_app.queue.reading import queue_of
 from sessions_app.turn.call_speech import agent_spoken_to
@@ -58,7 +68,7 @@ async def take_input(connection: ClientConnection, event: ev.InputEvent, *, hand
             store_input,
             attached.session.id,
             event_id,
-            uamp.to_dict(event),
+            await _stored(event),
             size=size_of(event),
             limit=connection.limits.pending_inputs,
         )
@@ -76,6 +86,15 @@ async def take_input(connection: ClientConnection, event: ev.InputEvent, *, hand
         attached.auto_respond = None
     if is_text and len(connection.sessions) > 1 and not connection.asks_itself:
         _respond_later(connection, attached, handle)
+
+
+async def _stored(event: ev.InputEvent) -> dict[str, Any]:
+    """Return an input as stored in its row: with what its payment token is, not its secret."""
+    if not isinstance(event, ev.InputText) or not event.payment_token:
+        return uamp.to_dict(event)
+    token = await resolved_token(event.payment_token)
+    without = msgspec.structs.replace(event, payment_token=None)
+    return {**uamp.to_dict(without), PRESENTED: msgspec.to_builtins(token)}
 
 
 def _respond_later(connection: ClientConnection, attached: AttachedSession, handle: Handle) -> None:
@@ -144,6 +163,9 @@ async def _start(
     attached.pending_input_ids = [pk for pk, _ in rows]
     try:
         inputs = [uamp.decode(msgspec.json.encode(payload)) for _, payload in rows]  # type: ignore[misc] # only inputs are stored
+        for _, payload in rows:
+            if (token := payload.get(PRESENTED)) is not None:
+                await use_token(attached.session, msgspec.convert(token, PresentedToken))
         await _start_with(connection, event, attached, inputs)
     except Exception as error:
         if rows and not may_pass(error):

@@ -113,18 +113,38 @@ async def _requested(row: PaymentRequest) -> str:
     return await database.run(delegated_calls.requested_answer, row.response_id)
 
 
-async def take_payment_token(session: OpenSession, secret: str) -> None:
-    """Store the token that pays for a session's answers.
+class PresentedToken(msgspec.Struct, frozen=True, kw_only=True):
+    """A payment token that a client presented: its id, or why it was refused; never its secret."""
+
+    token_id: str = ""
+    code: str = ""
+    message: str = ""
+
+
+async def resolved_token(secret: str) -> PresentedToken:
+    """Resolve the secret of a payment token."""
+    try:
+        token = await database.run(token_lookup.resolve, secret)
+    except token_lookup.TokenRefused as error:
+        return PresentedToken(code=error.code, message=str(error))
+    return PresentedToken(token_id=token.id)
+
+
+async def use_token(session: OpenSession, token: PresentedToken) -> None:
+    """Have a token pay for a session's answers.
 
     A refused token is not an error yet, since clients present theirs to free agents as well. The
     refusal is sent with `payment.required` once an answer has to be paid (UAMP §7.2).
     """
-    try:
-        token = await database.run(token_lookup.resolve, secret)
-    except token_lookup.TokenRefused as error:
+    if not token.token_id:
         session.payment_refused = ev.PaymentError(
-            code=error.code, message=str(error), can_retry=True
+            code=token.code, message=token.message, can_retry=True
         )
         return
     session.payment_refused = None
-    await database.run(services.keep_payment_token, session, token.id)
+    await database.run(services.keep_payment_token, session, token.token_id)
+
+
+async def take_payment_token(session: OpenSession, secret: str) -> None:
+    """Resolve a token and have it pay for a session's answers."""
+    await use_token(session, await resolved_token(secret))
