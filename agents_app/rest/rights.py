@@ -113,6 +113,15 @@ class Rights:
         self.check("payments:write")
         self.check_pays()
 
+    @property
+    def may_commit(self) -> bool:
+        """Whether the credential may commit its person's money to others."""
+        try:
+            self.check_commits()
+        except MissingRight:
+            return False
+        return True
+
     def sees_chat(self, chat_id: str) -> bool:
         """Return whether the credential may be used in one of its person's chats."""
         return self.chats is None or chat_id in self.chats

@@ -59,10 +59,14 @@ class _HistoryChanged(Exception):
 
 
 class _Agents(NamedTuple):
-    """Ids and triggers of agents that become members, and the names of the others."""
+    """Ids and triggers of agents that become members, and the names of the others.
+
+    `chosen` are the ids of those whose trigger the person has chosen in the source.
+    """
 
     members: list[tuple[str, str]]
     left_out: list[str]
+    chosen: set[str]
 
 
 def fork_chat(
@@ -139,6 +143,10 @@ def _write(
         user_ids=[forked_by.pk],
         agents=usable.members,
     )
+    # Approvals pay for what the person chose. The trigger in the fork is the agent's own.
+    Participant.objects.filter(chat=chat, agent__isnull=False).exclude(
+        agent_id__in=usable.chosen
+    ).update(trigger_by=None)
     fork = ChatOrigin.objects.create(
         chat=chat,
         source=source,
@@ -196,7 +204,13 @@ def _agents_for(chat_id: str, person: User) -> _Agents:
     if len(members) == 1:
         # In a chat with a single agent, every message addresses it.
         members = [(members[0][0], ParticipantReplyTrigger.ALWAYS)]
-    return _Agents(members, left_out)
+    triggers = dict(members)
+    chosen = {
+        str(row.agent_id)
+        for row in rows
+        if row.trigger_by_id == person.pk and row.trigger == triggers.get(str(row.agent_id))
+    }
+    return _Agents(members, left_out, chosen)
 
 
 def _copies(chat: Chat, history: CopiedHistory) -> list[tuple[Message, dict[str, Any]]]:

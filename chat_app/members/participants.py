@@ -108,7 +108,15 @@ def add_participant(
             if pays or chat.payer == PayerRule.POOL:
                 chat.agreed_prices = {**(chat.agreed_prices or {}), **prices_of([agent_id])}
                 chat.save(update_fields=["agreed_prices"])
-        return join(chat, by=added_by, user=user, agent_id=agent_id, trigger=trigger)
+        was_there = Participant.objects.filter(
+            chat=chat, agent_id=agent_id, user=user, left_at__isnull=True
+        ).exists()
+        row = join(chat, by=added_by, user=user, agent_id=agent_id, trigger=trigger)
+        if row.trigger_by_id == added_by.pk and not rights.may_commit and not was_there:
+            # Approvals pay for what the person chose, not for what a limited key chose.
+            row.trigger_by = None
+            row.save(update_fields=["trigger_by"])
+        return row
 
 
 def join(

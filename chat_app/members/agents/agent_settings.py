@@ -79,7 +79,8 @@ def set_agent(
         if [getattr(row, name) for name in _STORED] == before:
             return membership_event(ev.ParticipantUpdated, row, by=changed_by)
         if (row.trigger, row.keywords) != trigger_before:
-            row.trigger_by = changed_by
+            # Approvals pay for what the person chose, not for what a limited key chose.
+            row.trigger_by = changed_by if rights.may_commit else None
         row.save(update_fields=(*_STORED, "trigger_by"))
         return append_membership(ev.ParticipantUpdated, row, by=changed_by)
 
