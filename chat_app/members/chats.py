@@ -55,9 +55,11 @@ def create_chat(
     kind: str = ChatKind.GROUP,
     metadata: Mapping[str, str] | None = None,
     chat_id: str = "",
+    chooses_triggers: bool = True,
 ) -> Chat:
     """Create a chat with its members; `agents` are pairs of agent id and trigger rule.
 
+    `chooses_triggers` is whether the creator chose these rules, for which their approvals then pay.
     The title is stored without direction marks and other invisible characters. Raises
     IntegrityError if there is a chat of the id `chat_id` already; without one, the id is new.
     """
@@ -77,7 +79,7 @@ def create_chat(
             chat=chat,
             agent_id=agent_id,
             trigger=trigger,
-            trigger_by_id=created_by_id,
+            trigger_by_id=created_by_id if chooses_triggers else None,
             is_lent=is_owned(agent_id, created_by_id),
         )
         for agent_id, trigger in agents

@@ -93,6 +93,7 @@ class ChatsView(RestView):
                 created_by_id=user.pk,
                 user_ids=[user.pk, *others],
                 agents=invited,
+                chooses_triggers=rights_of(request).may_commit,
             )
             for name in elsewhere:
                 invite_from_elsewhere(chat.pk, user, name)

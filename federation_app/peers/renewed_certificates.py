@@ -51,7 +51,7 @@ class RenewableCertificate:
         except TypeError:
             raise ValueError("the key is encrypted") from None
         if certificates[0].public_key() != public:
-            raise ValueError("the key is that of another certificate")
+            raise ValueError("the key does not match the certificate")
         return PemPair(chain, key)
 
     def renewed(self, load: Callable[[PemPair], T]) -> T | None:

@@ -169,7 +169,7 @@ def test_a_pair_that_cannot_be_used_is_tried_once(
     for _ in range(2):
         assert renewable.renewed(load) is None
     (warning,) = caplog.messages
-    assert "the key is that of another certificate" in warning
+    assert "the key does not match the certificate" in warning
     key.write_bytes(b"not a key")
     assert renewable.renewed(load) is None
     assert pairs == []

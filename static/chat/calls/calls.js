@@ -309,10 +309,8 @@ export class Calls extends EventTarget {
   }
 
   /**
-   * A call ended. One that this page has started since then continues, and so does the attempt to
-   * join this one: the refusal to come starts another.
-   * @param {string} chatId
-   * @param {string} callId
+   * A call ended. An attempt to join it continues, because its refusal starts another call.
+   * @param {string} chatId @param {string} callId
    */
   _over(chatId, callId) {
     this._calls.delete(chatId);

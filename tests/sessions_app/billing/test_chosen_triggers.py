@@ -52,3 +52,6 @@ def test_a_key_that_may_not_commit_money_chooses_no_trigger(
         assert change.is_success
     row.refresh_from_db()
     assert row.trigger_by_id == chooser
+    # A chat with a single agent always asks it.
+    chat_id = web.post("/api/v1/chats", json={"agents": ["paid"]}, headers=headers).json()["id"]
+    assert Participant.objects.get(chat=chat_id, agent__name="paid").trigger_by_id == chooser
