@@ -17,7 +17,7 @@ from tests.client import wait_until
 from tests.federation_app.local_certificate import certificate
 from tests.federation_app.peer import HOST
 from tests.threads import join_threads
-from uamp_project.servers import hypercorn_server
+from uamp_project.servers.peer_ports import hypercorn_server
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -21,7 +21,11 @@ from tests.federation_app.peer import SERVER, add_peer
 from tests.federation_app.test_stalled_clients import LARGE, STALL_SECONDS
 from tests.live_server import quick_agent
 from uamp_project.edge import bodies
-from uamp_project.servers import hypercorn_connections, hypercorn_http3, hypercorn_quic_connections
+from uamp_project.servers.peer_ports import (
+    hypercorn_connections,
+    hypercorn_http3,
+    hypercorn_quic_connections,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

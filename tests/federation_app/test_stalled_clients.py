@@ -16,7 +16,7 @@ from federation_app.edges import websocket
 from tests.client import wait_until
 from tests.federation_app.test_http2 import answers, tls
 from uamp_project.edge import bodies
-from uamp_project.servers import hypercorn_connections
+from uamp_project.servers.peer_ports import hypercorn_connections
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -27,7 +27,7 @@ from tests.federation_app.test_stalled_clients import (
 )
 from uamp_project.edge.arrivals import FRAMES_BURST
 from uamp_project.edge.bodies import in_flight
-from uamp_project.servers import hypercorn_sockets
+from uamp_project.servers.peer_ports import hypercorn_sockets
 
 if TYPE_CHECKING:
     from pathlib import Path

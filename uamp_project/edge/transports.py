@@ -3,7 +3,7 @@
 ASGI has no message that aborts a connection whose client reads nothing: every `send`, even of a
 close frame, waits for the client. uvicorn passes a bound method of its protocol as `send`, and the
 protocol holds the transport. `servers.daphne_server` watches Daphne's connections, and
-`servers.hypercorn_connections` those of Hypercorn.
+`servers.peer_ports` those of Hypercorn.
 """
 
 from __future__ import annotations

@@ -18,10 +18,10 @@ from uamp_project.management.listening import PORT_LIMIT
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from uamp_project.servers.hypercorn_server import PeerPorts
+    from uamp_project.servers.peer_ports.hypercorn_server import PeerPorts
 
 HYPERCORN: Final = "0.18."
-"""The beginning of the versions whose defects `servers.hypercorn_server` works around."""
+"""The beginning of the versions whose defects `servers.peer_ports.hypercorn_server` works around."""
 _INSTALL: Final = 'Run pip install "uamp-server[peers]" first.'
 _ADDRESS: Final = re.compile(r"(?:(?P<host>[^\s:\[\]]+|\[[0-9A-Fa-f:.]+\]):)?(?P<port>[0-9]{1,5})")
 
@@ -104,7 +104,7 @@ def open_ports(
     `failed` gets the reason if they end early.
     """
     from federation_app.rpc.server import EnvelopeServer  # noqa: PLC0415 as below
-    from uamp_project.servers import hypercorn_server  # noqa: PLC0415 Hypercorn is optional
+    from uamp_project.servers.peer_ports import hypercorn_server  # noqa: PLC0415 Hypercorn is optional
 
     EnvelopeServer.peers_certificate = endpoint.pair
     config = hypercorn_server.configured(

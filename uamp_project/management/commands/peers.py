@@ -45,7 +45,7 @@ class Command(BaseCommand):
         from federation_app.rpc.server import EnvelopeServer  # noqa: PLC0415 as below
         from sessions_app import lifespan  # noqa: PLC0415 after the checks, as Hypercorn is optional
         from uamp_project.asgi import application  # noqa: PLC0415 as above
-        from uamp_project.servers import hypercorn_server  # noqa: PLC0415 as above
+        from uamp_project.servers.peer_ports import hypercorn_server  # noqa: PLC0415 as above
 
         EnvelopeServer.peers_certificate = pair
         config = hypercorn_server.configured(

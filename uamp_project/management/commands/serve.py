@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser
     from collections.abc import Awaitable, Callable
 
-    from uamp_project.servers.hypercorn_server import PeerPorts
+    from uamp_project.servers.peer_ports.hypercorn_server import PeerPorts
 
 
 class Command(BaseCommand):

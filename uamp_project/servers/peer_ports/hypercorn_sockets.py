@@ -27,8 +27,8 @@ from wsproto.frame_protocol import CloseReason
 from sessions_app.access import rates
 from uamp_project.edge.arrivals import TOO_FAST, Arrival, Frames
 from uamp_project.edge.bodies import in_flight
-from uamp_project.servers import hypercorn_connections
-from uamp_project.servers.hypercorn_http3 import BoundedHttp3
+from uamp_project.servers.peer_ports import hypercorn_connections
+from uamp_project.servers.peer_ports.hypercorn_http3 import BoundedHttp3
 
 if TYPE_CHECKING:
     from wsproto.events import Event as SocketEvent

@@ -20,8 +20,8 @@ from aioquic.quic.packet import QuicErrorCode
 from hypercorn.typing import ConnectionState
 
 from sessions_app.access import rates
-from uamp_project.servers import hypercorn_connections
-from uamp_project.servers.hypercorn_http3 import BoundedHttp3
+from uamp_project.servers.peer_ports import hypercorn_connections
+from uamp_project.servers.peer_ports.hypercorn_http3 import BoundedHttp3
 
 if TYPE_CHECKING:
     from aioquic.quic.connection import QuicConnection

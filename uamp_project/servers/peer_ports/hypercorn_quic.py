@@ -40,9 +40,9 @@ from hypercorn.utils import parse_socket_addr
 
 from federation_app.peers.renewed_certificates import RenewableCertificate
 from sessions_app.access import rates
-from uamp_project.servers import hypercorn_connections
-from uamp_project.servers.hypercorn_http3 import PlainFields
-from uamp_project.servers.hypercorn_quic_connections import QuicServerConnection
+from uamp_project.servers.peer_ports import hypercorn_connections
+from uamp_project.servers.peer_ports.hypercorn_http3 import PlainFields
+from uamp_project.servers.peer_ports.hypercorn_quic_connections import QuicServerConnection
 
 if TYPE_CHECKING:
     from aioquic.quic.packet import QuicHeader

@@ -17,7 +17,7 @@ from hypercorn.config import Config
 from hypercorn.protocol.h2 import H2Protocol
 
 from federation_app.peers.renewed_certificates import RenewableCertificate
-from uamp_project.servers import hypercorn_connections, hypercorn_quic, hypercorn_sockets
+from uamp_project.servers.peer_ports import hypercorn_connections, hypercorn_quic, hypercorn_sockets
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
