@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from uamp_project.servers.peer_ports.hypercorn_server import PeerPorts
 
 HYPERCORN: Final = "0.18."
-"""The beginning of the versions whose defects `servers.peer_ports.hypercorn_server` works around."""
+"""The beginning of the versions whose defects `servers.peer_ports` works around."""
 _INSTALL: Final = 'Run pip install "uamp-server[peers]" first.'
 _ADDRESS: Final = re.compile(r"(?:(?P<host>[^\s:\[\]]+|\[[0-9A-Fa-f:.]+\]):)?(?P<port>[0-9]{1,5})")
 
