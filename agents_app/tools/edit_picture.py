@@ -20,7 +20,7 @@ _SMALLEST_LETTERS = 6
 _SAVED_AS = {"JPEG": ("image/jpeg", "jpg"), "WEBP": ("image/webp", "webp")}
 # Readers treat an MPO, a file of several pictures written by phones, as a JPEG.
 # Other decoders of Pillow start programs.
-_FORMATS = ("JPEG", "MPO", "PNG", "WEBP", "GIF", "BMP", "TIFF")
+_FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF")
 _READ_AS = {"MPO": "JPEG"}
 _TURNS = {
     90: Image.Transpose.ROTATE_270,

@@ -109,7 +109,8 @@ _VENDOR: Final = re.compile(r"(?:application/(?:vnd\.(?!.*\+json)|x-ms|ms)|model
 _ACTIVE: Final = {"text/html", "image/svg+xml", "application/xhtml+xml", "text/xml"}
 _MIME = re.compile(r"[a-z0-9][a-z0-9!#$&^_.+-]{0,62}/[a-z0-9][a-z0-9!#$&^_.+-]{0,62}")
 PILLOW_FORMATS: Final = {
-    "image/jpeg": ("JPEG", "MPO"),
+    # It opens MPO files, too; Pillow has no decoder of that name.
+    "image/jpeg": ("JPEG",),
     "image/png": ("PNG",),
     "image/webp": ("WEBP",),
     "image/gif": ("GIF",),

@@ -9,7 +9,8 @@ import zlib
 import pytest
 from PIL import Image
 
-from chat_app.contents import media_types, pictures
+from chat_app.contents import media_types, pictures, signatures
+from chat_app.contents.extents import extent_of
 from chat_app.people.pictures import InvalidPicture, square_of
 
 
@@ -67,6 +68,26 @@ def test_a_picture_of_too_many_parts_is_refused(label: str, data: bytes) -> None
     assert media_types.sniff(data, declared="") == "application/octet-stream"
     with pytest.raises(InvalidPicture):
         square_of(data)
+
+
+BROKEN = [
+    b"\xff\xd8\xff\x01\x00\x02" * 4,
+    b"\xff\xd8\xff\xc0\x00\x08\x08\x00\x01\x00\x01\x09",
+    b"\xff\xd8\xff\xdb\x00\x05\x30aa\xff\xda",
+    b"\xff\xd8\xff",
+    b"\x89PNG\r\n\x1a\n\0\0\0\x01IHDR",
+    b"GIF89a\x01",
+    b"RIFF\x04\0\0\0WEBPVP8 ",
+]
+
+
+@pytest.mark.parametrize("data", BROKEN)
+def test_a_broken_picture_is_refused(data: bytes) -> None:
+    kind = signatures.type_of(data)
+    assert kind in media_types.PILLOW_FORMATS
+    with pytest.raises(media_types.InvalidMedia):
+        media_types.sniff(data, declared=kind)
+    assert extent_of(data, kind, asker="a")
 
 
 @pytest.mark.parametrize(("label", "data"), READ.values(), ids=READ)
