@@ -188,7 +188,7 @@ def test_right_passwords_are_counted_too(
             home.web.cookies.delete(settings.SESSION_COOKIE_NAME)
     assert statuses == [FOUND] * 3 + [TOO_MANY] * 2
     assert int(refused.headers["Retry-After"]) >= 1
-    assert "was not checked" in refused.text
+    assert "wasn't checked" in refused.text
     # Of the account: one was counted before its browser was known.
     for address in ("203.0.113.1", "203.0.113.2"):
         assert signs_in(server, "ada", address=address) == FOUND
