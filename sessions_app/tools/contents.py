@@ -1,4 +1,4 @@
-"""The contents that an agent may read: the chat's and the asker's (UAMP §8.5.4).
+"""The contents an agent may read: the chat's, and the asker's that no chat shows (UAMP §8.5.4).
 
 People may read more, but an agent must not carry files between their chats. Synchronous.
 """
@@ -6,6 +6,7 @@ People may read more, but an agent must not carry files between their chats. Syn
 from __future__ import annotations
 
 import uuid
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from agents_app.tools.registry import ToolError
@@ -41,7 +42,7 @@ def asker_of(response: Response) -> quota.ContentOwner:
 
 
 def readable(content_id: str, *, chat_id: str, asker: quota.ContentOwner) -> Content:
-    """Return a content created or shown in the chat, or owned by the asker.
+    """Return a content created or shown in the chat, or one of the asker's that no chat shows yet.
 
     Raises ToolError, with the same message for unknown and foreign contents.
     """
@@ -52,7 +53,9 @@ def readable(content_id: str, *, chat_id: str, asker: quota.ContentOwner) -> Con
 
 
 def _readable(content_id: str, chat_id: str, asker: quota.ContentOwner) -> Content:
-    for owner in (chat_owner(chat_id), asker):
+    # A file that its owner showed only in other chats is not the agent's to show here.
+    here = replace(asker, chats=frozenset({chat_id}))
+    for owner in (chat_owner(chat_id), here):
         content = reading_rights.readable_own(content_id, owner=owner)
         if content is not None:
             return content

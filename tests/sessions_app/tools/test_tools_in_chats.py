@@ -13,6 +13,7 @@ from agents_app.tools.registry import FoundMessage, ToolError
 from chat_app.contents import quota, reading_rights, references, storage
 from chat_app.models import ContentUse, Participant
 from sessions_app.models import Response, ToolCall
+from sessions_app.tools.contents import presentable
 from sessions_app.tools.tasks import notify_workers, run_tool_call
 from sessions_app.tools.worker import Work
 from tests import factories
@@ -52,6 +53,30 @@ def test_a_tool_reads_what_is_in_its_chat_or_its_persons_own() -> None:
         for content_id in (str(foreign.pk), str(carried.pk), str(uuid.uuid4()), "x"):
             with pytest.raises(ToolError, match=f"There is no file '{content_id}'"):
                 work.read_content(content_id)
+
+
+def test_a_tool_reads_no_file_that_its_person_showed_only_elsewhere() -> None:
+    asker = User.objects.create_user("asker")
+    call, elsewhere = (queued_call("steps", user=asker) for _ in range(2))
+    here, away = (
+        storage.store(
+            name.encode(),
+            mime_type="text/plain",
+            filename=f"{name}.txt",
+            owner=quota.ContentOwner(user_id=asker.pk),
+        )
+        for name in ("here", "away")
+    )
+    for content in (here, away):
+        reading_rights.use(elsewhere.response.chat_id, [str(content.pk)])
+    reading_rights.use(call.response.chat_id, [str(here.pk)])
+    with Work(claimed(call)) as work:
+        assert work.read_content(str(here.pk)).data == b"here"
+        with pytest.raises(ToolError, match="There is no content"):
+            work.read_content(str(away.pk))
+    with pytest.raises(ToolError, match="There is no content"):
+        presentable(call.response_id, call.response.chat_id, [str(away.pk)])
+    assert not ContentUse.objects.filter(chat=call.response.chat, content=away).exists()
 
 
 def test_a_visitors_tool_reads_what_they_sent_and_what_was_made_for_them() -> None:
