@@ -24,7 +24,7 @@ from chat_app.rest.edge import RestView, chats_for
 from chat_app.rest.paging import SEQ_MAX, read_query
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncIterator, Callable, Iterator
     from typing import Any, ClassVar
 
     from rest_framework.request import Request
@@ -79,7 +79,10 @@ class ExportResponse(StreamingHttpResponse):
 
 
 class ExportView(RestView):
-    """A chat as a file. The app that runs answers sets `receipts` and `failures`."""
+    """A chat as a file.
+
+    The app that runs answers and admits clients sets `receipts`, `failures` and `is_admitted`.
+    """
 
     read_scope = "chats:read"
 
@@ -87,6 +90,8 @@ class ExportView(RestView):
 
     receipts: ClassVar[Receipts]
     failures: ClassVar[FailedAnswers]
+    is_admitted: ClassVar[Callable[[Request], bool]]
+    """Returns whether the credential of a request is still valid."""
 
     @extend_schema(
         operation_id="export_chat",
@@ -115,7 +120,7 @@ class ExportView(RestView):
         if query.get("log"):
             write = partial(_WITH_LOG[chosen], log=log_lines(chat.pk, reader))
         return ExportResponse(
-            _until_stopped(write(chat, read), chat.pk),
+            _until_stopped(write(chat, read), chat.pk, partial(self.is_admitted, request)),
             content_type=media_type,
             headers={
                 "Content-Disposition": content_disposition_header(as_attachment=True, filename=name)
@@ -141,9 +146,18 @@ def _with_reactions(
         yield page
 
 
-def _until_stopped(pieces: Iterator[bytes], chat_id: str) -> Iterator[bytes]:
-    """Yield the pieces of a file; if the reader leaves the chat, the last line is missing."""
+def _until_stopped(
+    pieces: Iterator[bytes], chat_id: str, is_admitted: Callable[[], bool]
+) -> Iterator[bytes]:
+    """Yield the pieces of a file; the last line is missing if the reader loses access meanwhile.
+
+    Readers lose access by leaving the chat, or when their credential is no longer valid.
+    """
     try:
-        yield from pieces
+        for piece in pieces:
+            if not is_admitted():
+                logger.info("the export of %s ended: its reader's credential ended", chat_id)
+                return
+            yield piece
     except ExportStopped:
         logger.info("the export of %s ended: its reader left the chat", chat_id)

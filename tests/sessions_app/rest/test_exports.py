@@ -7,15 +7,21 @@ import json
 from typing import TYPE_CHECKING
 
 import pytest
+from django.contrib.auth.models import User
 from django.utils import timezone
 
 from chat_app.conversation.reactions import add_reaction
+from chat_app.export import pages
 from chat_app.models import Participant
+from sessions_app.access.auth import create_api_key
+from sessions_app.models import ApiKey
 from tests import factories
 from tests.live_server import shared_chat
 from tests.sessions_app.billing.paid_agents import pay, priced, rich
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import httpx
     from django.test import Client
 
@@ -107,3 +113,46 @@ def test_an_answer_that_failed_before_a_word_is_in_history_and_exports(client: C
     assert lines[-1]["count"] == 3
     text = client.get(f"{path}/export?format=markdown").getvalue().decode()
     assert "*echo: failed. The model " in text
+
+
+def _end_key(user: User, _: Client) -> None:
+    ApiKey.objects.filter(user=user).update(revoked_at=timezone.now())
+
+
+def _deactivate(user: User, _: Client) -> None:
+    User.objects.filter(pk=user.pk).update(is_active=False)
+
+
+def _sign_out(_: User, client: Client) -> None:
+    client.logout()
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("by_key", [True, False])
+@pytest.mark.parametrize("end", [None, _end_key, _deactivate, _sign_out])
+def test_an_export_ends_when_its_readers_credential_does(
+    client: Client,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    by_key: bool,
+    end: Callable[[User, Client], None] | None,
+) -> None:
+    monkeypatch.setattr(pages, "PAGE", 2)
+    ada = factories.user("ada")
+    chat = factories.chat(ada)
+    for number in range(5):
+        factories.message(chat, ada, f"number {number}")
+    secret = create_api_key(ada, name="program")
+    client.force_login(ada)
+    headers = {"Authorization": f"Bearer {secret}"} if by_key else {}
+    path = f"/api/v1/chats/{chat.pk}/export?format=ndjson"
+    pieces = client.get(path, headers=headers).streaming_content
+    beginning = next(pieces) + next(pieces)
+    assert b"number 1" in beginning
+    if end is not None:
+        end(ada, client)
+
+    rest = b"".join(pieces)
+
+    ends = end is _deactivate or end is (_end_key if by_key else _sign_out)
+    assert (b"number 2" in rest, b'"type":"end"' in rest) == (not ends, not ends)
