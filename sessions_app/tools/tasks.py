@@ -27,6 +27,7 @@ from sessions_app.frames import frame
 from sessions_app.models import ToolCall, ToolCallKind
 from sessions_app.states import ToolCallState, ToolCallTrigger
 from sessions_app.tools.approvals import question_withdrawn
+from sessions_app.tools.fair_claims import in_turn
 from sessions_app.tools.sandbox import ToolBroke, ToolDied, ToolKilled, ToolTooLarge, run_tool
 from sessions_app.tools.worker import CallClaim, Work, claim_call, end_call
 from sessions_app.transitions import end_call as end
@@ -95,11 +96,11 @@ def requeue_lost_calls() -> list[int]:
     """Resend the messages of calls that lost their message or worker; return their rows.
 
     A call whose lease has expired is queued again, which fences its worker off. A queued call with
-    a future `lease_until` was sent a message within NOTIFY_SECONDS.
+    a future `lease_until` was sent a message within NOTIFY_SECONDS. Askers take turns.
     """
     now = timezone.now()
     silent = silent_calls(now)
-    ids = silent.order_by("id").values_list("pk", flat=True)[:NOTIFIED_AT_ONCE]
+    ids = in_turn(silent).values_list("pk", flat=True)[:NOTIFIED_AT_ONCE]
     # The condition is repeated so that only one of the processes that found the row sends a
     # message.
     requeued = [
@@ -178,7 +179,7 @@ def run_tool_call(self: Task[..., None], *, pk: int, **kwargs: Any) -> None:
         logger.info("ignored arguments from a newer caller: %s", ", ".join(kwargs))
     claim = database.scoped(claim_call, pk)
     if claim is None:
-        logger.info("tool call %s was not claimed: it ended, or another worker runs it", pk)
+        logger.info("tool call %s was not claimed: it ended, runs elsewhere, or waits its turn", pk)
         return
     headers = {name: value for name in spans.HEADERS if (value := self.request.get(name))}
     with (

@@ -38,6 +38,7 @@ from sessions_app.models import Response, ToolCall
 from sessions_app.states import CAUSE_CHARS, REPORTED, ToolCallState, ToolCallTrigger
 from sessions_app.tools.contents import asker_of, chat_owner, readable
 from sessions_app.tools.delegated_calls import CallAbove, calls_above, progress_of_call
+from sessions_app.tools.fair_claims import may_start
 from sessions_app.tools.visible_search import search_visible
 from sessions_app.transitions import end_call as end
 from sessions_app.transitions import move
@@ -92,6 +93,7 @@ def lease_end() -> datetime:
 def claim_call(pk: int) -> CallClaim | None:
     """Claim a call that is queued or whose lease has expired; None if it cannot be claimed.
 
+    It cannot while its asker has a full share of the workers and others wait (`fair_claims`).
     The time limit counts from the first start, so that a call that kills its workers ends too.
     """
     row = (
@@ -102,6 +104,8 @@ def claim_call(pk: int) -> CallClaim | None:
     if row is None:
         return None
     now = timezone.now()
+    if not may_start(row, now):
+        return None
     deadline = row.deadline if row.attempts else now + timedelta(seconds=_tool_seconds())
     free = Q(status=ToolCallState.QUEUED) | Q(status=ToolCallState.RUNNING, lease_until__lt=now)
     # The number of attempts in the condition ensures that exactly one worker wins.
