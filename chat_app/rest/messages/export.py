@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from django.http import Http404, StreamingHttpResponse
 from django.utils.http import content_disposition_header
@@ -78,6 +78,13 @@ class ExportResponse(StreamingHttpResponse):
             yield piece
 
 
+class RequestAdmission(Protocol):
+    """Checks whether the credential of a request is still valid."""
+
+    def __call__(self, request: Request) -> bool:
+        """Return whether it is."""
+
+
 class ExportView(RestView):
     """A chat as a file.
 
@@ -90,8 +97,7 @@ class ExportView(RestView):
 
     receipts: ClassVar[Receipts]
     failures: ClassVar[FailedAnswers]
-    is_admitted: ClassVar[Callable[[Request], bool]]
-    """Returns whether the credential of a request is still valid."""
+    is_admitted: ClassVar[RequestAdmission]
 
     @extend_schema(
         operation_id="export_chat",
