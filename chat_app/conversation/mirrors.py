@@ -73,6 +73,11 @@ def set_chat(
     return {user_id for user_id in out if user_id is not None}
 
 
+def holds(chat_id: str, message_id: str) -> bool:
+    """Return whether a message is in a chat."""
+    return Message.objects.filter(pk=message_id, chat_id=chat_id).exists()
+
+
 def add_message(chat_id: str, new: NewMessage) -> int | None:
     """Append a message of the home with its files; return its place, None if it is there already.
 

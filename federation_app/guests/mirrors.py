@@ -7,12 +7,14 @@ resume after the last applied entry.
 from __future__ import annotations
 
 import logging
+import re
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import transaction
+from django.utils import timezone
 
 from chat_app.conversation import mirrors as chats
 from chat_app.conversation.errors import NotAnEmoji, TooManyPins, TooManyReactions
@@ -21,10 +23,11 @@ from chat_app.log.history import chat_heads
 from chat_app.members.agents.agent_mentions import MentionStop
 from chat_app.members.membership import NotAMember, has_left_freely, is_member, last_leaving
 from chat_app.members.receipts import mark_read
+from chat_app.people.names import clean_title
 from federation_app.envelope.errors import EnvelopeCode, EnvelopeError, malformed
 from federation_app.guests import accounts, invitations
 from federation_app.guests.contents import FileQuery
-from federation_app.guests.names import NAME_CHARS, own_host, read_name
+from federation_app.guests.names import NAME_CHARS, OWN_CHARS, own_host, read_name
 from federation_app.guests.shared_files import message_items, turn_of
 from federation_app.message_notes import is_same_text, missing_note, shorten, with_note
 from federation_app.models import ChatMirror, Peer
@@ -42,7 +45,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_ID_CHARS: Final = 40
+_ID: Final = re.compile(r"[A-Za-z0-9_-]{1,40}")
 _KEY_DIGITS: Final = 18
 _MAX_TIME: Final = 2**43
 _REASON_CHARS: Final = 40
@@ -67,7 +70,7 @@ def query_of_files(peer: Peer, entry: ChatEntry) -> tuple[str, FileQuery] | None
     author = None if entry.author is None else _person(peer, entry, entry.author)
     if reader is None or _own_turn(mirror, entry, message, author) is not None:
         return None
-    message_id = _text(message, "id")[:_ID_CHARS]
+    message_id = _id(message, "id")
     return mirror.chat_id, FileQuery(chat=entry.chat, message=message_id, by=str(reader.pk))
 
 
@@ -220,7 +223,7 @@ def _add_message(
     created = message.get("created_at")
     if not isinstance(created, int) or not 0 <= created < _MAX_TIME:
         raise malformed("created_at must be a time in milliseconds.", detail="event")
-    reply_to, text = message.get("reply_to"), _text(message, "content").replace("\0", "")
+    text = _text(message, "content").replace("\0", "")
     host = accounts.host_of(peer)
     turn = _own_turn(mirror, entry, message, author)
     if turn is not None:
@@ -237,17 +240,18 @@ def _add_message(
         if author is not None and not accounts.is_guest(author):
             author = None
         text = _limited(text, author, host)
-    name = f"{_text(message, 'name')}@{host}"
+    is_agent = turn is None and message.get("sender_kind") == "agent"
     new = NewMessage(
-        id=_text(message, "id")[:_ID_CHARS],
-        role="assistant" if message.get("sender_kind") == "agent" else "user",
-        at=datetime.fromtimestamp(created / 1000, UTC),
-        name=name[-NAME_CHARS:] if author is None else author.get_username(),
+        id=_id(message, "id"),
+        role="assistant" if is_agent else "user",
+        # A message of the future would keep its chat first in every list.
+        at=min(datetime.fromtimestamp(created / 1000, UTC), timezone.now()),
+        name=_shown_name(message, host) if author is None else author.get_username(),
         content=text,
         content_items=message_items(text, queued),
         sender_user_id=None if author is None else author.pk,
         transport="envelope",
-        reply_to=reply_to[:_ID_CHARS] if isinstance(reply_to, str) else None,
+        reply_to=_answered(mirror, message, turn),
     )
     try:
         seq = chats.add_message(mirror.chat_id, new)
@@ -256,6 +260,25 @@ def _add_message(
         return
     if seq is not None and turn is not None:
         ordered_elsewhere(mirror.chat_id, turn.pk, new.id, seq)
+
+
+def _answered(mirror: ChatMirror, message: dict[str, Any], turn: Any) -> str | None:
+    """Return the message that a message replies to, if it is in the mirror.
+
+    What a person here replied to is known here, so the home cannot change it.
+    """
+    if turn is None:
+        answered = message.get("reply_to")
+    else:
+        answered = next((item["reply_to"] for item in turn.inputs if item.get("reply_to")), None)
+    is_here = isinstance(answered, str) and chats.holds(mirror.chat_id, answered)
+    return answered if is_here else None
+
+
+def _shown_name(message: dict[str, Any], host: str) -> str:
+    """Return the name of an author without an account: one line, and the true host at its end."""
+    name = clean_title(_text(message, "name")).partition("@")[0][:OWN_CHARS]
+    return f"{name}@{host}"[-NAME_CHARS:]
 
 
 def _limited(text: str, author: User | None, host: str) -> str:
@@ -310,6 +333,13 @@ def _stop(chat_id: str, event: dict[str, Any]) -> None:
     )
     stop = MentionStop(agent_id="", agent=agent, reason=reason, words=words)
     chats.stop(chat_id, _text(event, "message_id"), stop)
+
+
+def _id(event: dict[str, Any], name: str) -> str:
+    value = _text(event, name)
+    if _ID.fullmatch(value) is None:
+        raise malformed(f"{name} of the event must be an id.", detail="event")
+    return value
 
 
 def _text(event: dict[str, Any], name: str) -> str:

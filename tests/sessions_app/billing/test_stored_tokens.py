@@ -1,4 +1,4 @@
-"""What waits for its turn in the database holds no secret of a payment token."""
+"""Inputs and messages that wait in the database hold no secret of a payment token."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_the_token_of_an_input_pays_for_its_turn_and_its_secret_is_not_stored(
         assert text_of(frames) == "Hello"
         assert earned(agent) == "1"
     else:
-        # The refusal is told when money is due.
+        # The refusal is sent when money is due.
         assert frames[-1]["type"] == "payment.required"
         errors = [frame for frame in frames if frame["type"] == "payment.error"]
         assert [error["code"] for error in errors] == ["token_invalid"]
