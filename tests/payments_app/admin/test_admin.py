@@ -163,8 +163,9 @@ def test_an_order_needs_its_own_permission(model: str, rows: dict[str, Any]) -> 
     views = [f"view_{name}" for name in OPERATIONS]
     others = [permission for name, permission in OPERATIONS.items() if name != model]
     looker, other = staff(*views), staff(*views, *others)
-    # Only a frozen ledger can be released.
-    freeze("a mismatch")
+    if model == "ledgerstate":
+        # Only a frozen ledger can be released.
+        freeze("a mismatch")
 
     for client in (looker, other):
         assert order(client, model, rows[model], amount="1").status_code == 403

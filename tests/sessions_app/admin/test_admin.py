@@ -310,7 +310,7 @@ def test_no_operator_gets_a_secret_of_someone_with_more_rights() -> None:
     key = ApiKey.objects.get()
     client = signed_in(operator("view_apikey", "add_apikey", "rotate_key"))
     page = client.post(address("sessions_app.apikey", "add"), {**NEW_KEY, "owner": "boss"})
-    assert "boss has rights that you do not have or" in str(page.context["adminform"].form.errors)
+    assert "boss has rights that you do not have, or" in str(page.context["adminform"].form.errors)
     rotate = address("sessions_app.apikey", "operate", args=[key.pk, "rotate"])
     assert client.post(rotate, {"reason": "r", "keep": "0", "seen": "0"}).status_code == 403
     assert ApiKey.objects.get().version == 0
