@@ -72,9 +72,9 @@ def test_a_tool_reads_no_file_that_its_person_showed_only_elsewhere() -> None:
     reading_rights.use(call.response.chat_id, [str(here.pk)])
     with Work(claimed(call)) as work:
         assert work.read_content(str(here.pk)).data == b"here"
-        with pytest.raises(ToolError, match="There is no content"):
+        with pytest.raises(ToolError, match="There is no file"):
             work.read_content(str(away.pk))
-    with pytest.raises(ToolError, match="There is no content"):
+    with pytest.raises(ToolError, match="There is no file"):
         presentable(call.response_id, call.response.chat_id, [str(away.pk)])
     assert not ContentUse.objects.filter(chat=call.response.chat, content=away).exists()
 

@@ -233,7 +233,7 @@ def test_an_address_is_used_when_it_is_confirmed() -> None:
     ada.refresh_from_db()
     assert ada.email == ""
     # Opening the link, as mail scanners do, confirms nothing.
-    assert b"becomes the address" in Client().get(link).content
+    assert b"will become the address" in Client().get(link).content
     assert not EmailAddress.objects.filter(verified=True).exists()
     Client().post(link)
     ada.refresh_from_db()
