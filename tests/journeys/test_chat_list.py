@@ -131,7 +131,7 @@ async def test_an_agent_is_found_and_a_chat_with_it_begins(
         await alice.goto(f"{product.url}/agents")
         rows = alice.get_by_test_id("agents").get_by_role("listitem")
         await expect(rows.filter(has_text="slow").locator(".avatar")).to_be_visible()
-        await alice.get_by_role("searchbox", name="Find an agent").fill("says your words back, one")
+        await alice.get_by_role("searchbox", name="Find an agent").fill("repeats your words, one")
         await expect(rows.filter(visible=True)).to_have_count(1)
         await rows.filter(visible=True).get_by_role("button", name="Start chat").click()
         await expect(alice.get_by_test_id("composer")).to_be_visible()
