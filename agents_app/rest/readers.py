@@ -74,6 +74,6 @@ def _subtract(counter: Counter[str], caller: str) -> None:
 def _refusal() -> Problem:
     return Problem(
         "rate_limit_exceeded",
-        f"At most {settings.UAMP_READS_PER_CALLER} of your requests are read at a time.",
+        "You have too many requests under way. Try again in a moment.",
         members={"retry_after": RETRY_SECONDS},
     )

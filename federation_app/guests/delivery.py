@@ -151,12 +151,14 @@ async def _tell(bell: _Doorbell, chat_id: str, user_id: int, is_typing: bool) ->
 
 
 async def _post_sign(bell: _Doorbell, post: SignedPost) -> None:
-    connection = PersistentConnection(tls())
+    connection: PersistentConnection | None = None
     try:
+        connection = PersistentConnection(tls())
         await _sign_threads.run(_post, post, connection)
     finally:
         bell.unanswered_signs.discard(post.peer_id)
-        connection.close()
+        if connection is not None:
+            connection.close()
 
 
 def _post(post: SignedPost, connection: PersistentConnection) -> Posted | None:

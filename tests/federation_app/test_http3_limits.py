@@ -220,6 +220,43 @@ def test_header_fields_are_limited(port: int, tmp_path: Path) -> None:
     run(port, tmp_path, send_fields)
 
 
+@pytest.mark.parametrize(
+    "frame",
+    [
+        # One-byte references to the static table, each a field of 42 bytes and more.
+        b"\0\0" + b"\xd1" * 8000,
+        b"\0\0" + b"\xd1" * 32_000,
+    ],
+)
+def test_header_fields_are_limited_when_they_are_decoded(
+    port: int, tmp_path: Path, frame: bytes
+) -> None:
+    async def send_fields(client: Http3) -> None:
+        stream = client.quic.get_next_available_stream_id()
+        client.quic.send_stream_data(stream, encode_frame(HEADERS_FRAME, frame))
+        client.transmit()
+        assert await client.closing_code() == ErrorCode.H3_EXCESSIVE_LOAD
+
+    run(port, tmp_path, send_fields)
+
+
+def test_pieces_behind_a_gap_are_limited(
+    port: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hypercorn_quic_connections, "PIECES_MAX", 20)
+
+    async def leave_gaps(client: Http3) -> None:
+        stream, _ = client.begin("POST", "/v1/messages", {}, is_whole=False)
+        sender = client.quic._streams[stream].sender
+        for place in range(30):
+            sender._buffer_start = sender._buffer_stop = 1000 + 2 * place
+            client.quic.send_stream_data(stream, b"x")
+            client.transmit()
+        assert await client.closing_code() == ErrorCode.H3_EXCESSIVE_LOAD
+
+    run(port, tmp_path, leave_gaps)
+
+
 def test_header_fields_have_no_dynamic_table(port: int, tmp_path: Path) -> None:
     async def read_settings(client: Http3) -> None:
         await client.request("GET", "/healthz", {})
@@ -257,6 +294,15 @@ def test_odd_requests_end_no_other_ones(
         # No path, and one that is not ASCII.
         for fields in (
             [(b":method", b"CONNECT"), (b":authority", b"localhost")],
+            [
+                (b":method", b"CONNECT"),
+                (b":protocol", b"websocket"),
+                (b":scheme", b"https"),
+                (b":authority", b"localhost"),
+                (b":path", b"/uamp/1/ws"),
+                (b"sec-websocket-version", b"13"),
+                (b"sec-websocket-protocol", b"\xff"),
+            ],
             [
                 (b":method", b"GET"),
                 (b":scheme", b"https"),

@@ -39,6 +39,8 @@ __all__ = ["server"]
 pytestmark = pytest.mark.django_db(transaction=True)
 KIB = 1024
 PATH = "/uamp/1/ws"
+# Masked with zeros: the status 1000.
+CLOSE_FRAME = b"\x88\x82\0\0\0\0\x03\xe8"
 HANDSHAKE = [("sec-websocket-version", "13"), ("sec-websocket-protocol", "uamp.v1")]
 
 
@@ -129,6 +131,28 @@ def test_an_unfinished_message_over_http3_ends_its_stream(
             assert (await client.request("GET", "/healthz", {})).headers[":status"] == "200"
 
     leave_unfinished()
+
+
+def test_a_socket_that_its_client_closes_over_http3_is_closed_here(
+    server: httpx.Client, tmp_path: Path
+) -> None:
+    port = server.base_url.port
+    assert port is not None
+
+    @async_to_sync
+    async def close() -> None:
+        async with connected_over_quic(port, tmp_path) as client:
+            headers = {":protocol": "websocket", **dict(HANDSHAKE)}
+            stream, answer = client.begin("CONNECT", PATH, headers, is_whole=False)
+            await asyncio.wait_for(answer.begun.wait(), 60)
+            assert websocket._sockets.total() == 1
+            client.send(stream, CLOSE_FRAME)
+            await asyncio.wait_for(answer.ended.wait(), 60)
+            await asyncio.to_thread(wait_until, lambda: not websocket._sockets)
+            # The connection stays open.
+            assert (await client.request("GET", "/healthz", {})).headers[":status"] == "200"
+
+    close()
 
 
 def test_messages_count_for_their_address(

@@ -35,8 +35,10 @@ from hypercorn.protocol.events import (
 )
 from hypercorn.protocol.h3 import H3Protocol
 from hypercorn.protocol.http_stream import ASGIHTTPState, HTTPStream
+from hypercorn.protocol.ws_stream import WSStream
 
 if TYPE_CHECKING:
+    from aioquic.h3.events import Headers
     from aioquic.quic.connection import QuicConnection
     from aioquic.quic.events import QuicEvent
     from aioquic.quic.stream import QuicStream
@@ -49,11 +51,14 @@ SENT_BYTES: Final = 1024 * 1024
 """All applications of a connection wait while it holds this much."""
 RECEIVED_BYTES: Final = 4 * 1024 * 1024
 """A connection that holds more data behind gaps is closed: one byte can leave a gap of 1 MiB."""
-FIELDS_BYTES: Final = 64 * 1024
+FRAME_BYTES: Final = 16 * 1024
 """A connection with a larger frame of header fields is closed."""
+FIELDS_BYTES: Final = 64 * 1024
+"""So is one whose fields are larger when decoded, each with 32 bytes more (RFC 9114 §4.2.2)."""
 PIECE_BYTES: Final = 256 * 1024
 """A message to a stream has UAMP_STALL_SECONDS for each started piece of this size."""
 _WRITE_BYTES: Final = 64 * 1024
+_FIELD_BYTES: Final = 32
 
 
 class BoundedHttp3(H3Protocol):
@@ -77,7 +82,7 @@ class BoundedHttp3(H3Protocol):
         """Whether the client has sent more that cannot be passed on than is allowed."""
         fields = [len(stream.buffer) for stream in self.connection._stream.values()]  # noqa: SLF001 no accessor
         gaps = sum(_received(stream) for stream in _streams(self._quic).values())
-        return gaps > RECEIVED_BYTES or max(fields, default=0) > FIELDS_BYTES
+        return gaps > RECEIVED_BYTES or max(fields, default=0) > FRAME_BYTES
 
     def moved(self) -> None:
         """Let waiting applications look again, after something was sent or acknowledged."""
@@ -149,7 +154,11 @@ class BoundedHttp3(H3Protocol):
         elif path is None or not (method.isascii() and path.isascii()):
             self._reset(event.stream_id, ErrorCode.H3_MESSAGE_ERROR)
         else:
-            await self._create_stream(event)
+            try:
+                await self._create_stream(event)
+            except ValueError:
+                # A field of a socket's handshake is not ASCII.
+                self._end(event.stream_id, ErrorCode.H3_MESSAGE_ERROR)
 
     async def _pass_on(self, event: Body | EndBody) -> None:
         """Pass a part of a request to its stream, if that has not ended."""
@@ -186,7 +195,8 @@ class BoundedHttp3(H3Protocol):
         while stream_id in self.streams:
             stream = _streams(self._quic).get(stream_id)
             waiting = 0 if stream is None else _sent(stream)
-            if waiting < STREAM_BYTES and self.sent_bytes < SENT_BYTES:
+            # Other streams may hold all that is allowed, while their clients read nothing.
+            if waiting == 0 or (waiting < STREAM_BYTES and self.sent_bytes < SENT_BYTES):
                 return True
             await self._moved.wait()
         return False
@@ -198,7 +208,12 @@ class BoundedHttp3(H3Protocol):
         """
         stream = self.streams.pop(stream_id, None)
         self.moved()
-        if stream is None or self._is_over:
+        if stream is None:
+            return
+        if isinstance(stream, WSStream):
+            # Its client may have closed it: the application ends, and its bytes count no longer.
+            self.task_group.spawn(stream.handle, StreamClosed(stream_id=stream_id))
+        if self._is_over:
             return
         if isinstance(stream, HTTPStream) and stream.state is not ASGIHTTPState.CLOSED:
             self._reset(stream_id, ErrorCode.H3_INTERNAL_ERROR)
@@ -235,13 +250,30 @@ class BoundedHttp3(H3Protocol):
             stream.sender._buffer.clear()  # noqa: SLF001 it has no other way
 
 
+class TooManyFieldsError(ProtocolError):
+    """A request has too many header fields, or too large ones."""
+
+    error_code = ErrorCode.H3_EXCESSIVE_LOAD
+
+
 class PlainFields(H3Connection):
-    """HTTP/3 without a dynamic table, with which 8 KiB of header fields become 32 MiB."""
+    """HTTP/3 with a limit on header fields, and without a dynamic table.
+
+    With that table, 8 KiB of header fields become 32 MiB.
+    """
 
     def _init_connection(self) -> None:
         self._max_table_capacity = self._blocked_streams = 0
         self._decoder = pylsqpack.Decoder(self._max_table_capacity, self._blocked_streams)
         super()._init_connection()
+
+    def _decode_headers(self, stream_id: int, frame_data: bytes | None) -> Headers:
+        if frame_data is not None and len(frame_data) > FRAME_BYTES:
+            raise TooManyFieldsError
+        fields = super()._decode_headers(stream_id, frame_data)
+        if sum(len(name) + len(value) + _FIELD_BYTES for name, value in fields) > FIELDS_BYTES:
+            raise TooManyFieldsError
+        return fields
 
 
 def _streams(quic: QuicConnection) -> dict[int, QuicStream]:

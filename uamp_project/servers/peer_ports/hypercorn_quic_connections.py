@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+PIECES_MAX: Final = 1024
+"""A connection with more pieces behind missing data is closed; 870 packets fill 1 MiB."""
 _DATAGRAMS_MAX: Final = 64
 """Datagrams of one connection that wait for its task; QUIC sends again what is dropped."""
 
@@ -112,7 +114,7 @@ class QuicServerConnection:
         self._woken.clear()
         while self._datagrams:
             self._quic.receive_datagram(*self._datagrams.popleft(), now=now())
-            if self._http is not None and self._http.holds_too_much:
+            if self._has_many_pieces() or (self._http is not None and self._http.holds_too_much):
                 logger.info("closed a connection of %s, which holds too much", self._client[0])
                 self._quic.close(error_code=ErrorCode.H3_EXCESSIVE_LOAD)
             await self._handle_events()
@@ -125,6 +127,12 @@ class QuicServerConnection:
         if self._quic.get_timer() is None:
             # Not even the first datagram was readable, so nothing would end it.
             self._is_over = True
+
+    def _has_many_pieces(self) -> bool:
+        """Return whether too many pieces wait for earlier data: each costs time at every frame."""
+        quic = self._quic
+        streams = (*quic._streams.values(), *quic._crypto_streams.values())  # noqa: SLF001 no accessor
+        return sum(len(stream.receiver._ranges) for stream in streams) > PIECES_MAX  # noqa: SLF001 no accessor
 
     async def _handle_events(self) -> None:
         while (event := self._quic.next_event()) is not None:

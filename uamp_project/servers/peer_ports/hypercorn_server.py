@@ -110,10 +110,13 @@ class StrictConfig(Config):
 
         OpenSSL keeps a certificate for each kind of key, so a new one has settings of its own.
         """
-        context = self._strict_context()
-        if context is None or self.certfile is None or self.keyfile is None:
-            return context
+        if self.certfile is None or self.keyfile is None:
+            return self._strict_context()
+        # First, so that files replaced in between count as new.
         renewable = RenewableCertificate(self.certfile, self.keyfile)
+        context = self._strict_context()
+        if context is None:
+            return None
         current: ssl.SSLContext | None = context
 
         def renew(_pair: PemPair) -> ssl.SSLContext | None:

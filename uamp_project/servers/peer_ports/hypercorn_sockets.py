@@ -99,13 +99,17 @@ class LimitedSocket(WSStream):
             elif isinstance(event, Message):
                 await self._take_piece(event)
             elif isinstance(event, Ping):
-                await self._send_wsproto_event(event.response())
+                # The task of a QUIC connection runs this: it must not wait for the client's window.
+                self.task_group.spawn(self._send_wsproto_event, event.response())
             elif isinstance(event, CloseConnection):
-                if self.connection.state is ConnectionState.REMOTE_CLOSING:
-                    await self._send_wsproto_event(event.response())
-                await self.send(StreamClosed(stream_id=self.stream_id))
+                self.task_group.spawn(self._answer_close, event)
             if self._is_refused or self.closed:
                 return
+
+    async def _answer_close(self, event: CloseConnection) -> None:
+        if self.connection.state is ConnectionState.REMOTE_CLOSING:
+            await self._send_wsproto_event(event.response())
+        await self.send(StreamClosed(stream_id=self.stream_id))
 
     async def _take_piece(self, event: Message[Any]) -> None:
         data = event.data

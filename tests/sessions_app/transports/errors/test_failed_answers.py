@@ -24,7 +24,7 @@ from tests.sessions_app.transports.errors.scenes import Scene
 from uamp import ErrorCode
 
 
-def test_an_unavailable_storage_is_reported_and_nothing_is_kept(scene: Scene) -> None:
+def test_unavailable_storage_is_reported_and_keeps_nothing(scene: Scene) -> None:
     before = counted_rows()
     with connection.cursor() as cursor:
         cursor.execute("ALTER TABLE sessions_app_inboundevent RENAME TO put_away")

@@ -41,7 +41,7 @@ def test_a_refusal_has_its_code_and_changes_nothing(code: ErrorCode, scene: Scen
 UNASKED = {ErrorCode.TOKEN_EXPIRING}
 SHOWN_ELSEWHERE = {
     ErrorCode.UNAVAILABLE: (
-        "transports.errors.test_failed_answers: an_unavailable_storage_is_reported_and_nothing_is_kept"
+        "transports.errors.test_failed_answers: unavailable_storage_is_reported_and_keeps_nothing"
     ),
     ErrorCode.AGENT_OFFLINE: (
         "transports.errors.test_failed_answers: an_agent_whose_daemon_is_not_connected_is_offline"
