@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from django.contrib.auth.models import User
@@ -146,7 +146,8 @@ def test_an_export_ends_when_its_readers_credential_does(
     client.force_login(ada)
     headers = {"Authorization": f"Bearer {secret}"} if by_key else {}
     path = f"/api/v1/chats/{chat.pk}/export?format=ndjson"
-    pieces = client.get(path, headers=headers).streaming_content
+    response: Any = client.get(path, headers=headers)
+    pieces = response.streaming_content
     beginning = next(pieces) + next(pieces)
     assert b"number 1" in beginning
     if end is not None:
