@@ -24,6 +24,10 @@ EMPTY: list[int] = []
 COLOUR = """(canvas, [x, y]) => canvas.width < 2 ? [] : [...canvas.getContext("2d").getImageData(
   x * canvas.width / 612, (792 - y) * canvas.height / 792, 1, 1,
 ).data].slice(0, 3)"""
+AT_END = """sheet => {
+  const place = sheet.closest(".viewer-place");
+  return place.scrollTop + place.clientHeight > place.scrollHeight - 2;
+}"""
 BAR, PICTURE = [300, 80], [110, 260]
 # Requested from the server only for the first file.
 FETCHED_LATE = ("pdf/pdf.js", "pdf-worker.js", "openjpeg_nowasm_fallback.js", "90ms-RKSJ-H.bcmap")
@@ -82,6 +86,8 @@ async def test_a_pdf_is_read_by_keyboard_and_one_that_cannot_be_says_why(
         await drawn(sheets.last, at=BAR, as_=RED)
         # A distant page keeps no picture.
         await drawn(sheets.first, at=BAR, as_=EMPTY)
+        # A key pressed while the page still scrolls would be lost.
+        await page.wait_for_function(AT_END, arg=await sheets.last.element_handle())
         await page.keyboard.press("Home")
         await drawn(sheets.first, at=BAR, as_=RED)
         width = "figure => figure.getBoundingClientRect().width"
@@ -101,4 +107,5 @@ async def test_a_pdf_is_read_by_keyboard_and_one_that_cannot_be_says_why(
             await expect(viewer.get_by_role("alert")).to_have_text(reason)
             await expect(viewer.get_by_role("link", name="Download")).to_be_visible()
             await page.keyboard.press("Escape")
+            await expect(viewer).to_be_hidden()
         no_complaints(page)
