@@ -46,6 +46,8 @@ async def drawn(page: Locator, *, at: list[int], as_: list[int]) -> None:
     await page.page.wait_for_function(
         f"([canvas, at, wanted]) => String(({COLOUR})(canvas, at)) === String(wanted)",
         arg=[await canvas.element_handle(), at, as_],
+        # Looking in each frame, the test itself can keep the page from drawing.
+        polling=100,
     )
 
 
