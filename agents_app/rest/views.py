@@ -44,7 +44,7 @@ class JsonView(APIView):
     write_scope: str | None = None
     takes_restricted_keys = False
     pays_for_answers = False
-    _reader = ""
+    _reader: str | None = None
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         """Check the caller; a read waits for its turn among those of the same caller."""
@@ -59,7 +59,7 @@ class JsonView(APIView):
         try:
             return super().dispatch(request, *args, **kwargs)
         finally:
-            if self._reader:
+            if self._reader is not None:
                 readers.leave(self._reader)
 
     def check_permissions(self, request: Request) -> None:

@@ -164,8 +164,8 @@ def remove_participant(*, chat_id: str, removed_by: User, participant_id: int) -
 
     An owner who leaves stops paying, and links created by the member end. When the last owner
     leaves, the longest-standing admin becomes the owner, or else the longest-standing person of
-    this server; without one, the chat is deleted, which returns its pool. Others no longer see the
-    member typing, and the chat's call continues without them. Answers of a removed agent are
+    this server; if only people of other servers are left, the chat ends for all. Others no longer
+    see the member typing, and the call of the chat continues. Answers of a removed agent are
     cancelled on behalf of `removed_by`, and its prices are no longer agreed to. Raises NotAMember
     if the caller or the participant is not in the chat, NotAllowed if the caller lacks the right.
     """
@@ -287,15 +287,14 @@ def _without_owner(chat: Chat, leaver: Participant) -> None:
 
     A guest owns no chat: without a person of this server, the chat ends.
     """
-    local = Participant.objects.filter(chat=chat, user__isnull=False, left_at__isnull=True).exclude(
-        user__in=guests()
-    )
+    people = Participant.objects.filter(chat=chat, user__isnull=False, left_at__isnull=True)
+    local = people.exclude(user__in=guests())
     if not local.filter(role=ParticipantRole.OWNER).exists():
         admins = local.filter(role=ParticipantRole.ADMIN)
         longest = (
             admins.order_by("joined_at", "id").first() or local.order_by("joined_at", "id").first()
         )
-        if longest is None and leaver.user is not None:
+        if longest is None and leaver.user is not None and people.exists():
             _end(chat, by=leaver.user)
         if longest is not None:
             longest.role = ParticipantRole.OWNER

@@ -80,23 +80,6 @@ def test_a_deleted_chat_is_gone_for_everyone_and_its_money_goes_back(
     assert delete_rows(10) == 0
 
 
-def test_what_is_left_in_the_pool_goes_back_when_the_last_person_leaves(
-    web: httpx.Client, alice: Person, bob: Person
-) -> None:
-    priced("paid", per_answer="1")
-    chat = shared_chat(rich(alice), bob, agents=("paid",))
-    path = f"/api/v1/chats/{chat.pk}"
-    headers = {**alice.headers, "Idempotency-Key": "fill"}
-    assert web.post(f"{path}/pool", json={"amount": "7"}, headers=headers).is_success
-    for who, left in ((alice, "3"), (bob, "10")):
-        place = Participant.objects.get(chat=chat, user=who.user).pk
-        assert web.delete(f"{path}/participants/{place}", headers=who.headers).is_success
-        delete_rows(10)
-        assert str(wallet(alice).available) == left
-    assert not Participant.objects.filter(chat=chat).exists()
-    assert clean()
-
-
 def test_the_rows_of_a_deleted_chat_wait_for_its_answers() -> None:
     ada, echo = factories.user(), factories.agent()
     chats = [factories.chat(ada, echo) for _ in range(3)]
