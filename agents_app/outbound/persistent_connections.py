@@ -79,7 +79,7 @@ class PersistentConnection:
             self.close()
         self._target = target
         lines = sent_headers(target, {k.lower(): v for k, v in headers.items()}, body)
-        # The body of a refusal is read as it is.
+        # The body of a refusal is not decompressed.
         lines = [(n, "identity" if n == "accept-encoding" else v) for n, v in lines]
         was_open = bool(self._pool.connections)
         try:

@@ -19,7 +19,7 @@ class Deadline:
         self._at = time.monotonic() + seconds
 
     def set(self, seconds: float) -> None:
-        """Allow so many seconds from now on."""
+        """Move the deadline to this many seconds from now."""
         self._at = time.monotonic() + seconds
 
     def left(self) -> float:
@@ -66,7 +66,7 @@ class PinnedBackend(httpcore.NetworkBackend):
 
 
 class _TimedStream(httpcore.NetworkStream):
-    """A connection with one deadline for everything that happens on it."""
+    """A connection whose reads, writes and handshake share one deadline."""
 
     def __init__(self, stream: httpcore.NetworkStream, deadline: Deadline) -> None:
         self._stream = stream

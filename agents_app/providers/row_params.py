@@ -141,7 +141,7 @@ def problem_of_params(provider: str, params: Any) -> str | None:
 
 
 def null_in_params(provider: str, params: Mapping[str, Any]) -> str | None:
-    """Return the path of a known member that is null; None if there is none."""
+    """Return the path of the first known member that is null, or None."""
     kind = _DIALECTS.get(provider)
     return None if kind is None else next(_nulls(params, kind), None)
 

@@ -12,11 +12,11 @@ from typing import Final
 from PIL import Image
 
 JPEG_READS: Final = 4096
-"""The most reads of a JPEG: four for each of its segments, of which a long profile has 255."""
+"""The limit for a JPEG: four reads for each segment. A long profile has 255 segments."""
 READS: Final = 100_000
 """The most reads of any other picture: a PNG of 26 MB has about 3,000 chunks."""
 EXIF_PIECES: Final = 100
-"""The most pieces of Exif data, each of which Pillow appends to a copy of the earlier ones."""
+"""The limit on pieces of Exif data: Pillow copies all earlier pieces to append one."""
 _JPEG_START: Final = b"\xff\xd8"
 _EXIF_START: Final = b"Exif\0\0"
 _REFUSED: Final = "The picture has too many parts."

@@ -1,4 +1,4 @@
-"""What a peer says is missing (4.04), as UAMP's error codes. Pure: it does no I/O."""
+"""Maps the cause of a peer's 4.04 to an error code of UAMP. Pure: it does no I/O."""
 
 from __future__ import annotations
 

@@ -104,7 +104,7 @@ def _signed(peer: Peer, intent: Intent, members: dict[str, Any]) -> bytes:
 
 
 def _cause_in(data: bytes) -> str:
-    """Return the cause in the problem document of a refusal; "" if there is none."""
+    """Return the cause that a refusal's problem document names, or ""."""
     try:
         problem = load(data)
     except EnvelopeError:
