@@ -172,7 +172,8 @@ def test_applications_wait_while_a_connection_holds_too_much(
         for answer in answers:
             await asyncio.wait_for(answer.begun.wait(), SECONDS)
         await later(lambda: accepted[0].sent_bytes > 56 * 1024)
-        assert accepted[0].sent_bytes < 80 * 1024
+        # Each stream has a first piece beyond the limit; without one, they would hold 192 KiB.
+        assert accepted[0].sent_bytes < 120 * 1024
         assert len(accepted[0].streams) == 6
 
     run(port, tmp_path, open_streams, window=4096)
